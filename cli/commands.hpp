@@ -1,0 +1,4 @@
+#pragma once
+#include "command.hpp"
+
+Command add_info(CLI::App& program);

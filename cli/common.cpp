@@ -1,0 +1,47 @@
+#include "common.hpp"
+
+#include <charconv>
+
+#include "spinloom/runtime/threads.hpp"
+
+spinloom::Device Common::start() const {
+  spinloom::set_thread_count(threads);
+  return spinloom::parse_device(device);
+}
+
+void declare_common(CLI::App& command, Common& common, unsigned parts) {
+  if (parts & with_device)
+    command.add_option("--device", common.device, "auto, cpu, reference or cuda[:N]")
+        ->check([](const std::string& word) {
+          try {
+            spinloom::parse_device(word);
+            return std::string();
+          } catch (const std::exception& e) {
+            return std::string(e.what());
+          }
+        })
+        ->capture_default_str();
+  if (parts & with_threads)
+    command.add_option("--threads", common.threads, "threads to use; 0: one per core")
+        ->check(CLI::Range(0, 4096))
+        ->capture_default_str();
+  if (parts & with_force) command.add_flag("--force", common.force, "replace output files that exist");
+  command.add_flag("--json", common.json, "print one JSON object on stdout, and nothing else there");
+  command.add_flag("--quiet", common.quiet, "print nothing but results, warnings and errors");
+}
+
+std::vector<std::int64_t> parse_matrix(const std::string& option, const std::string& text) {
+  std::vector<std::int64_t> matrix;
+  const char* next = text.data();
+  const char* end = text.data() + text.size();
+  while (true) {
+    std::int64_t n = 0;
+    const auto [stop, status] = std::from_chars(next, end, n);
+    if (status != std::errc() || n < 1 || n > (std::int64_t{1} << 20) || (stop != end && *stop != ',')) break;
+    matrix.push_back(n);
+    if (stop == end && matrix.size() <= 3) return matrix;
+    if (stop == end) break;
+    next = stop + 1;
+  }
+  throw CLI::ValidationError(option, "'" + text + "' is not a matrix size, expected voxel counts as Z,Y,X or Y,X");
+}

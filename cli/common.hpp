@@ -1,0 +1,31 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "console.hpp"
+#include "spinloom/core/device.hpp"
+#include "spinloom/io/output_file.hpp"
+
+/// The options that every command shares, and what they mean.
+struct Common {
+  std::string device = "auto";
+  int threads = 0;
+  bool json = false;
+  bool quiet = false;
+  bool force = false;
+
+  /// Sets the thread count; gives back the device asked for.
+  spinloom::Device start() const;
+  Console console() const { return Console(json, quiet); }
+  spinloom::OutputFile::Existing existing() const {
+    return force ? spinloom::OutputFile::Existing::replace : spinloom::OutputFile::Existing::refuse;
+  }
+};
+
+/// Declares --json and --quiet, and what else the command honours: an option that a command has no use for is not
+/// declared, so that it is refused.
+enum CommonParts : unsigned { with_device = 1, with_threads = 2, with_force = 4 };
+void declare_common(CLI::App& command, Common& common, unsigned parts);
+
+/// "256,256" or "128,128,96" -> {z, y, x} or {y, x}. Throws CLI::ValidationError (exit 2) otherwise.
+std::vector<std::int64_t> parse_matrix(const std::string& option, const std::string& text);

@@ -1,0 +1,26 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "spinloom/core/log.hpp"
+
+using Json = nlohmann::ordered_json;
+
+/// The talk of a command. Notes, warnings and progress go to stderr; results to stdout: one JSON object with --json,
+/// else text.
+class Console {
+ public:
+  Console(bool json, bool quiet) : json_(json), quiet_(quiet) {}
+
+  void note(const std::string& line) const;     ///< stderr, unless quiet
+  void warning(const std::string& line) const;  ///< stderr, always
+  void result(const Json& object, const std::string& text) const;
+
+  spinloom::Log log() const;
+  /// A bar on a terminal, a line at each tenth elsewhere, nothing when quiet.
+  spinloom::Progress progress() const;
+
+ private:
+  bool json_;
+  bool quiet_;
+};

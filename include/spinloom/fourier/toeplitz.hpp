@@ -1,0 +1,19 @@
+#pragma once
+#include "spinloom/fourier/nufft.hpp"
+
+namespace spinloom {
+
+/// The normal operator F^H W F of fourier/dft.hpp as a convolution: with
+///   q[l] = sum_m w[m] exp(2 pi i k[m].l / N),  (F^H W F x)[n] = sum_n' q[n - n'] x[n'],
+/// embedded in a circulant of twice the size. Samples are needed to build it and never again.
+///
+/// weights  real and >= 0, [samples]; an empty view means 1
+/// Shapes   [coils, matrix...] -> the same
+/// Accuracy that of options.tolerance, for odd and even N
+/// Source   Fessler, Lee, Olafsson, Shi & Noll 2005, IEEE Trans. Signal Process. 53(9):3393
+template <class Real>
+OperatorPtr<Real> make_toeplitz(std::shared_ptr<const Trajectory> trajectory, Shape matrix,
+                                View<const double> weights, Index coils = 1, const NufftOptions& options = {},
+                                Device device = {});
+
+}  // namespace spinloom

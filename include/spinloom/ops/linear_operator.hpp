@@ -1,0 +1,69 @@
+#pragma once
+#include <complex>
+#include <memory>
+#include <string>
+
+#include "spinloom/core/view.hpp"
+
+namespace spinloom {
+
+template <class Real>
+class LinearOperator;
+
+template <class Real>
+using OperatorPtr = std::shared_ptr<const LinearOperator<Real>>;
+
+/// A linear map A between complex arrays of fixed shape, in single (Real = float) or double precision.
+///
+/// Errors   ShapeError when input or output has another shape; the message names both
+/// Threads  immutable: one instance may be applied by many threads; scratch memory belongs to the call
+template <class Real>
+class LinearOperator {
+ public:
+  using Complex = std::complex<Real>;
+
+  virtual ~LinearOperator() = default;
+  virtual std::string name() const = 0;
+  virtual Shape domain() const = 0;  ///< shape of x
+  virtual Shape range() const = 0;   ///< shape of y
+
+  /// y = A x. Every element of y is written.
+  void forward(View<const Complex> x, View<Complex> y) const {
+    require_shape(name() + " forward", "input", x.shape, domain());
+    require_shape(name() + " forward", "output", y.shape, range());
+    do_forward(x, y);
+  }
+  /// x = A^H y. Every element of x is written.
+  void adjoint(View<const Complex> y, View<Complex> x) const {
+    require_shape(name() + " adjoint", "input", y.shape, range());
+    require_shape(name() + " adjoint", "output", x.shape, domain());
+    do_adjoint(y, x);
+  }
+
+  /// A^H A in a cheaper form than adjoint(forward(x)), or null when there is none; call normal(A).
+  virtual OperatorPtr<Real> make_normal() const { return nullptr; }
+
+ private:
+  virtual void do_forward(View<const Complex> x, View<Complex> y) const = 0;
+  virtual void do_adjoint(View<const Complex> y, View<Complex> x) const = 0;
+};
+
+/// A^H A: the operator's own cheaper form where it has one, else adjoint after forward. Self-adjoint.
+template <class Real>
+OperatorPtr<Real> normal(OperatorPtr<Real> a);
+
+/// sum_i scale_i A_i of operators of equal shapes (at least one): A^H A + lambda I is
+/// sum({normal, identity}, {1, lambda}).
+template <class Real>
+OperatorPtr<Real> sum(std::vector<OperatorPtr<Real>> terms, std::vector<Real> scales);
+
+/// x -> x on arrays of `shape`.
+template <class Real>
+OperatorPtr<Real> identity(Shape shape);
+
+/// |<A x, y> - <x, A^H y>| / (|A x| |y| / sqrt(size of y)) for random x and y: the size of <A x, y> that random y
+/// gives, which cannot cancel to zero. 0 when either side is empty.
+template <class Real>
+double adjoint_mismatch(const LinearOperator<Real>& a, unsigned seed = 1);
+
+}  // namespace spinloom

@@ -1,0 +1,68 @@
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "spinloom/core/view.hpp"
+#include "spinloom/runtime/memory.hpp"
+
+namespace spinloom {
+
+/// A dense array in C order that owns its memory. Moves and refuses to be copied by accident: copies are
+/// written clone(). Elements are NOT initialised by the shape constructor; use zeros().
+template <class T>
+class Array {
+  static_assert(std::is_trivially_copyable_v<T>, "arrays hold plain values");
+
+ public:
+  Array() = default;
+  explicit Array(Shape shape, Device device = {})
+      : storage_(allocate(static_cast<std::size_t>(count(shape)) * sizeof(T), device)),
+        view_(reinterpret_cast<T*>(storage_.get()), std::move(shape), device) {}
+  Array(Array&&) noexcept = default;
+  Array& operator=(Array&&) noexcept = default;
+
+  static Array zeros(Shape shape, Device device = {}) {
+    Array a(std::move(shape), device);
+    std::memset(static_cast<void*>(a.data()), 0, static_cast<std::size_t>(a.size()) * sizeof(T));
+    return a;
+  }
+  static Array full(Shape shape, T value, Device device = {}) {
+    Array a(std::move(shape), device);
+    std::fill(a.begin(), a.end(), value);
+    return a;
+  }
+  template <class U>
+  static Array copy_of(const View<U>& v) {
+    static_assert(std::is_same_v<std::remove_const_t<U>, T>);
+    Array a(v.shape, v.device);
+    std::copy(v.begin(), v.end(), a.begin());
+    return a;
+  }
+  Array clone() const { return copy_of(view_); }
+
+  const Shape& shape() const { return view_.shape; }
+  Device device() const { return view_.device; }
+  Index size() const { return view_.data == nullptr ? 0 : view_.size(); }
+  bool empty() const { return size() == 0; }
+  T* data() { return view_.data; }
+  const T* data() const { return view_.data; }
+  T* begin() { return view_.data; }
+  T* end() { return view_.data + size(); }
+  const T* begin() const { return view_.data; }
+  const T* end() const { return view_.data + size(); }
+  T& operator[](Index i) { return view_.data[i]; }
+  const T& operator[](Index i) const { return view_.data[i]; }
+
+  View<T> view() { return view_; }
+  View<const T> view() const { return view_; }
+  operator View<T>() { return view_; }
+  operator View<const T>() const { return view_; }
+
+ private:
+  std::shared_ptr<std::byte> storage_;
+  View<T> view_;
+};
+
+}  // namespace spinloom

@@ -1,0 +1,57 @@
+#include "spinloom/fourier/dft.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fourier/reference/dft.hpp"
+#include "spinloom/core/error.hpp"
+
+namespace spinloom {
+namespace {
+
+template <class Real>
+class ReferenceDft final : public LinearOperator<Real> {
+ public:
+  using Complex = std::complex<Real>;
+  ReferenceDft(std::shared_ptr<const Trajectory> k, Shape matrix, Index coils)
+      : k_(std::move(k)), matrix_(std::move(matrix)), coils_(coils) {}
+  std::string name() const override { return "exact DFT (reference)"; }
+  Shape domain() const override { return prepend(coils_, matrix_); }
+  Shape range() const override { return {coils_, k_->samples()}; }
+
+ private:
+  void do_forward(View<const Complex> x, View<Complex> y) const override {
+    apply(x, y, reference::dft_forward);
+  }
+  void do_adjoint(View<const Complex> y, View<Complex> x) const override {
+    apply(y, x, reference::dft_adjoint);
+  }
+  template <class Transform>
+  void apply(View<const Complex> in, View<Complex> out, const Transform& transform) const {
+    Array<cdouble> wide_in(in.shape), wide_out(out.shape);
+    std::copy(in.begin(), in.end(), wide_in.begin());
+    transform(*k_, matrix_, wide_in.view(), wide_out.view());
+    std::transform(wide_out.begin(), wide_out.end(), out.begin(), [](cdouble v) { return Complex(v); });
+  }
+
+  std::shared_ptr<const Trajectory> k_;
+  Shape matrix_;
+  Index coils_;
+};
+
+}  // namespace
+
+template <class Real>
+OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils,
+                           Device device) {
+  trajectory->require_fits(matrix);
+  if (coils < 1) throw ArgumentError(fmt::format("exact DFT: {} coils, expected at least 1", coils));
+  (void)device;
+  return std::make_shared<ReferenceDft<Real>>(std::move(trajectory), std::move(matrix), coils);
+}
+
+template OperatorPtr<float> make_dft(std::shared_ptr<const Trajectory>, Shape, Index, Device);
+template OperatorPtr<double> make_dft(std::shared_ptr<const Trajectory>, Shape, Index, Device);
+
+}  // namespace spinloom

@@ -1,0 +1,110 @@
+#include "spinloom/io/output_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "spinloom/core/error.hpp"
+
+namespace spinloom {
+namespace fs = std::filesystem;
+namespace {
+
+// A signal handler may not lock or allocate, so the names that it removes live in fixed slots.
+struct Slot {
+  std::atomic<bool> taken{false};
+  std::atomic<bool> live{false};
+  std::array<char, 4096> name{};
+};
+std::array<Slot, 64> slots;
+
+int take_slot(const std::string& name) {
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (name.size() < slots[i].name.size() && !slots[i].taken.exchange(true)) {
+      std::strcpy(slots[i].name.data(), name.c_str());
+      slots[i].live = true;
+      return static_cast<int>(i);
+    }
+  throw FileError(fmt::format("{}: the name is too long, or more than {} files are being written at once", name,
+                              slots.size()));
+}
+
+void free_slot(int i) {
+  slots[static_cast<std::size_t>(i)].live = false;
+  slots[static_cast<std::size_t>(i)].taken = false;
+}
+
+std::string reason() { return std::strerror(errno); }
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path, Existing existing) : path_(std::move(path)) {
+  const fs::path target(path_);
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  std::error_code error;
+  if (target.filename().empty()) throw FileError(fmt::format("{}: expected the name of a file to write", path_));
+  if (!fs::is_directory(folder, error))
+    throw FileError(fmt::format("{}: the folder {} does not exist; create it first", path_, folder.string()));
+  if (fs::is_directory(target, error)) throw FileError(fmt::format("{}: is a folder, expected a file name", path_));
+  if (existing == Existing::refuse && fs::exists(target, error))
+    throw FileError(fmt::format("{}: exists already; use --force to replace it", path_));
+
+  // The ending is kept: writers choose the format by it.
+  static std::atomic<unsigned> serial{0};
+  temporary_ = (folder / fmt::format(".{}.{}.{}", ::getpid(), serial++, target.filename().string())).string();
+  slot_ = take_slot(temporary_);
+  const int file = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (file < 0) {
+    const std::string why = reason();
+    free_slot(slot_);
+    throw FileError(fmt::format("{}: cannot be created: {}", path_, why));
+  }
+  ::close(file);
+}
+
+OutputFile::~OutputFile() {
+  if (!committed_) ::unlink(temporary_.c_str());
+  free_slot(slot_);
+}
+
+void OutputFile::write(const void* data, std::size_t bytes) {
+  const int file = ::open(temporary_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (file < 0) throw FileError(fmt::format("{}: cannot be written: {}", path_, reason()));
+  const char* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(file, next, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const std::string why = reason();
+      ::close(file);
+      throw FileError(fmt::format("{}: cannot be written: {}", path_, why));
+    }
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+  if (::close(file) != 0) throw FileError(fmt::format("{}: cannot be written: {}", path_, reason()));
+}
+
+void OutputFile::commit() {
+  const int file = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool flushed = file >= 0 && ::fsync(file) == 0;
+  const std::string why = reason();
+  if (file >= 0) ::close(file);
+  if (!flushed) throw FileError(fmt::format("{}: cannot be written: {}", path_, why));
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+    throw FileError(fmt::format("{}: cannot be written: {}", path_, reason()));
+  committed_ = true;
+}
+
+void remove_temporary_files() noexcept {
+  for (const Slot& slot : slots)
+    if (slot.live) ::unlink(slot.name.data());
+}
+
+}  // namespace spinloom
