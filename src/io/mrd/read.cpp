@@ -183,7 +183,8 @@ RawScan read_mrd(const std::string& path, const std::string& group, const Log& l
       throw FormatError(fmt::format("group /{} has acquisitions but no header 'xml'", chosen));
 
     RawScan scan;
-    parse_header(hdf5::read_string(hdf5::open_dataset(file.get(), xml).get(), fmt::format("/{}", xml)), scan, log);
+    parse_header(hdf5::read_string(hdf5::open_dataset(file.get(), xml).get(), fmt::format("/{}", xml)), scan,
+                 log);
     for (const MeasurementDependency& dependency : scan.dependencies)
       note(log,
            fmt::format("header: {} data lie in another measurement, '{}', which is not read",

@@ -15,6 +15,7 @@ namespace spinloom {
 namespace {
 
 using namespace mrd;
+using hdf5::require_written;
 
 constexpr Index lines_per_block = 64;
 
@@ -80,10 +81,6 @@ AcquisitionRecord to_record(const Acquisition& a, Index index) {
   record.traj = {a.trajectory.size(), const_cast<float*>(a.trajectory.data())};
   record.data = {2 * a.data.size(), const_cast<cfloat*>(a.data.data())};
   return record;
-}
-
-void require_written(herr_t status, const std::string& path) {
-  if (status < 0) throw FileError(fmt::format("{}: cannot be written: HDF5 says: {}", path, hdf5::reason()));
 }
 
 void write_acquisitions(hid_t group, const std::vector<Acquisition>& acquisitions, const std::string& path) {
