@@ -2,6 +2,7 @@
 #include "command.hpp"
 
 Command add_info(CLI::App& program);
+Command add_recon(CLI::App& program);
 Command add_compare(CLI::App& program);
 Command add_view(CLI::App& program);
 Command add_convert(CLI::App& program);
