@@ -4,6 +4,7 @@
 
 #include "console.hpp"
 #include "spinloom/io/image.hpp"
+#include "spinloom/io/output_file.hpp"
 #include "spinloom/recon/measurement.hpp"
 #include "spinloom/recon/reconstruct.hpp"
 
