@@ -57,6 +57,16 @@ Geometry from_qform(const nifti_2_header& h) {
   return g;
 }
 
+/// The same place for every voxel step, to a thousandth of a voxel.
+bool is_like(const Geometry& a, const Geometry& b) {
+  const auto size = a.voxel_size();
+  const double tolerance = 1e-3 * std::min({size[0], size[1], size[2]});
+  for (std::size_t row = 0; row < 3; ++row)
+    for (std::size_t column = 0; column < 4; ++column)
+      if (!(std::abs(a.matrix[row][column] - b.matrix[row][column]) <= tolerance)) return false;
+  return true;
+}
+
 }  // namespace
 
 Geometry nifti_geometry(const std::string& path, const nifti_2_header& h, const Log& log) {
@@ -123,11 +133,13 @@ void set_nifti_geometry(nifti_2_header& h, const Geometry& g) {
   std::copy(g.matrix[1].begin(), g.matrix[1].end(), h.srow_y);
   std::copy(g.matrix[2].begin(), g.matrix[2].end(), h.srow_z);
   // Both codes say what the form in use said; a position that is known but unlabelled is the scanner's.
-  const int code = !g.is_known        ? NIFTI_XFORM_UNKNOWN
-                   : h.sform_code > 0 ? h.sform_code
-                   : h.qform_code > 0 ? h.qform_code
-                                      : NIFTI_XFORM_SCANNER_ANAT;
-  h.sform_code = h.qform_code = code;
+  int code = NIFTI_XFORM_UNKNOWN;
+  if (g.is_known)
+    code = h.sform_code > 0 ? h.sform_code : h.qform_code > 0 ? h.qform_code : NIFTI_XFORM_SCANNER_ANAT;
+  h.sform_code = code;
+  // A quaternion cannot hold oblique angles between the axes (shear); a qform that lies elsewhere would
+  // mislead.
+  h.qform_code = is_like(g, from_qform(h)) ? code : NIFTI_XFORM_UNKNOWN;
 }
 
 }  // namespace spinloom
