@@ -67,6 +67,10 @@ Handle open_dataset(hid_t file, const std::string& name);  ///< FormatError when
 Shape shape_of(hid_t dataset);  ///< FormatError for a dataset without a simple shape
 bool has_member(hid_t compound, const char* name);
 
+/// Throws FormatError for a stored type whose parts do not lie within it, as in damaged files: HDF5 converts
+/// such records without looking and reads beyond its buffers.
+void require_sound(hid_t type);
+
 /// First string of a dataset of strings: variable or fixed length, any character set, scalar or an array.
 std::string read_string(hid_t dataset, const std::string& name);
 

@@ -134,7 +134,8 @@ std::string to_html(const Report& report) {
 std::string write_report(const std::string& folder, const Report& report, OutputFile::Existing existing) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (!std::filesystem::is_directory(folder))
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
     throw FileError(fmt::format("{}: cannot be made as a folder for the report: {}", folder,
                                 error ? error.message() : std::string("a file of that name is in the way")));
   OutputFile output((std::filesystem::path(folder) / "index.html").string(), existing);
