@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
       add_compare(program),
       add_view(program),
       add_convert(program),
+      add_bench(program),
   };
 
   const Command* chosen = nullptr;
