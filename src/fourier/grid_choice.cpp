@@ -28,23 +28,27 @@ constexpr double floor_tolerance = sizeof(Real) == sizeof(float) ? 1e-6 : 1e-13;
 
 void require_sensible(const NufftOptions& options) {
   if (!(options.tolerance > 0) || !std::isfinite(options.tolerance))
-    throw ArgumentError(fmt::format("NUFFT: tolerance {:g} is not a relative error, expected a number above 0 such as 1e-4",
-                                    options.tolerance));
+    throw ArgumentError(
+        fmt::format("NUFFT: tolerance {:g} is not a relative error, expected a number above 0 such as 1e-4",
+                    options.tolerance));
   if (options.oversampling != 0 &&
       !(options.oversampling >= smallest_oversampling && options.oversampling <= largest_oversampling))
-    throw ArgumentError(fmt::format("NUFFT: oversampling {:g} is outside {:g} to {:g}; 0 lets the cost model choose",
-                                    options.oversampling, smallest_oversampling, largest_oversampling));
+    throw ArgumentError(
+        fmt::format("NUFFT: oversampling {:g} is outside {:g} to {:g}; 0 lets the cost model choose",
+                    options.oversampling, smallest_oversampling, largest_oversampling));
 }
 
 /// The grid of axes that need one: an axis of one voxel has r = 0, so that its coordinate does not matter.
 Shape grid_for(const Shape& matrix, double oversampling) {
   Shape grid;
   for (const Index n : matrix)
-    grid.push_back(n == 1 ? 1 : cpu::next_smooth(static_cast<Index>(std::ceil(oversampling * double(n) - 1e-9))));
+    grid.push_back(n == 1 ? 1
+                          : cpu::next_smooth(static_cast<Index>(std::ceil(oversampling * double(n) - 1e-9))));
   return grid;
 }
 
-/// The kernel of this width that aliases least; near Beatty, Nishimura & Pauly 2005, IEEE Trans. Med. Imaging 24(6):799.
+/// The kernel of this width that aliases least; near Beatty, Nishimura & Pauly 2005, IEEE Trans. Med. Imaging
+/// 24(6):799.
 KaiserBessel best_kernel(int width, Index voxels, Index cells) {
   const double start = std::numbers::pi * width * (1 - 0.5 * double(voxels) / double(cells));
   KaiserBessel best{width, start};
@@ -88,7 +92,8 @@ double cost(const Shape& grid, int width, Index samples, int axes) {
 template <class Real>
 GridChoice choose_grid(const Shape& matrix, Index samples, const NufftOptions& options) {
   require_sensible(options);
-  const int axes = std::max<int>(1, static_cast<int>(std::count_if(matrix.begin(), matrix.end(), [](Index n) { return n > 1; })));
+  const int axes = std::max<int>(
+      1, static_cast<int>(std::count_if(matrix.begin(), matrix.end(), [](Index n) { return n > 1; })));
   std::vector<double> candidates{1.2, 1.25, 1.375, 1.5, 1.75, 2.0, 2.5};
   if (options.oversampling != 0) candidates = {options.oversampling};
 

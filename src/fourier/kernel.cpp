@@ -30,7 +30,8 @@ std::vector<double> interpolate_monomials(const std::vector<double>& values) {
   // T_0 = 1, T_1 = t, T_(k+1) = 2 t T_k - T_(k-1)
   std::vector<double> previous{1.0}, current{0.0, 1.0}, result(values.size(), 0.0);
   for (int k = 0; k < n; ++k) {
-    for (std::size_t p = 0; p < previous.size(); ++p) result[p] += chebyshev[static_cast<std::size_t>(k)] * previous[p];
+    for (std::size_t p = 0; p < previous.size(); ++p)
+      result[p] += chebyshev[static_cast<std::size_t>(k)] * previous[p];
     std::vector<double> next(current.size() + 1, 0.0);
     for (std::size_t p = 0; p < current.size(); ++p) next[p + 1] += 2 * current[p];
     for (std::size_t p = 0; p < previous.size(); ++p) next[p] -= previous[p];
@@ -50,11 +51,13 @@ KernelPolynomial fit_degree(const KaiserBessel& kernel, int degree) {
     for (int i = 0; i <= degree; ++i) values.push_back(at(std::cos(pi * (i + 0.5) / (degree + 1))));
     const std::vector<double> powers = interpolate_monomials(values);
     for (int p = 0; p <= degree; ++p)
-      fit.coefficients[static_cast<std::size_t>(degree - p) * width + j] = powers[static_cast<std::size_t>(p)];
+      fit.coefficients[static_cast<std::size_t>(degree - p) * width + j] =
+          powers[static_cast<std::size_t>(p)];
     for (int i = 0; i <= 4 * degree; ++i) {
       const double t = -1 + 2.0 * i / (4 * degree);
       double sum = 0;
-      for (int p = 0; p <= degree; ++p) sum = sum * t + fit.coefficients[static_cast<std::size_t>(p) * width + j];
+      for (int p = 0; p <= degree; ++p)
+        sum = sum * t + fit.coefficients[static_cast<std::size_t>(p) * width + j];
       fit.error = std::max(fit.error, std::abs(sum - at(t)));
     }
   }
@@ -71,7 +74,8 @@ double KaiserBessel::operator()(double x) const {
 
 double KaiserBessel::transform(double frequency) const {
   const double omega = pi * width * frequency;
-  return width * scaled_sinhc(beta * beta - omega * omega, beta) / (std::cyl_bessel_i(0.0, beta) * std::exp(-beta));
+  return width * scaled_sinhc(beta * beta - omega * omega, beta) /
+         (std::cyl_bessel_i(0.0, beta) * std::exp(-beta));
 }
 
 GriddingError gridding_error(const KaiserBessel& kernel, Index voxels, Index cells) {

@@ -12,7 +12,7 @@ namespace spinloom {
 /// Source   Kaiser & Schafer 1980, IEEE Trans. Acoust. 28(1):105; for gridding Jackson et al. 1991,
 ///          IEEE Trans. Med. Imaging 10(3):473
 struct KaiserBessel {
-  int width;    ///< w [grid cells], 2 to 16
+  int width;  ///< w [grid cells], 2 to 16
   double beta;
   double operator()(double x) const;
   double transform(double frequency) const;

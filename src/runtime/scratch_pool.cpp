@@ -1,5 +1,7 @@
 #include "spinloom/runtime/scratch_pool.hpp"
 
+#include <cstring>
+
 #include "spinloom/runtime/memory.hpp"
 
 namespace spinloom {
@@ -13,7 +15,11 @@ std::shared_ptr<std::byte> ScratchPool::borrow() {
       idle_.pop_back();
     }
   }
-  if (!buffer) buffer = allocate(bytes_);
+  if (!buffer) {
+    buffer = allocate(bytes_);
+    // Lanes that nobody uses are computed too; from zeros, not from whatever slow numbers the memory held.
+    std::memset(buffer.get(), 0, bytes_);
+  }
   std::byte* data = buffer.get();
   return {data, [pool = shared_from_this(), owned = std::move(buffer)](std::byte*) mutable {
             const std::lock_guard lock(pool->mutex_);

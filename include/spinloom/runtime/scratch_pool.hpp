@@ -6,8 +6,8 @@
 
 namespace spinloom {
 
-/// Memory that outlives the calls that borrow it: fresh pages of a large work array cost as much as a pass over it.
-/// Holds as many buffers as were ever borrowed at once. What is in a borrowed buffer is not defined.
+/// Memory that outlives the calls that borrow it: fresh pages of a large work array cost as much as a pass
+/// over it. Holds as many buffers as were ever borrowed at once. What is in a borrowed buffer is not defined.
 ///
 /// Threads  any number may borrow at once; each gets a buffer of its own
 class ScratchPool : public std::enable_shared_from_this<ScratchPool> {

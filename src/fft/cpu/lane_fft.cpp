@@ -120,7 +120,7 @@ void scale(Real* blocks, Index count, const Real* per_element, const Real* per_l
 
 template <class Real>
 LaneKernels<Real> kernels() {
-  return {&transform<Real>,  &load_columns<Real>, &store_columns<Real>,
+  return {&transform<Real>, &load_columns<Real>, &store_columns<Real>,
           &load_rows<Real>, &store_rows<Real>,   &scale<Real>};
 }
 LaneKernels<float> float_kernels() { return kernels<float>(); }

@@ -134,7 +134,8 @@ struct Target {
   }
 };
 
-/// One Stockham stage: for j < m and q < l, elements (j + m k) l + q go through a DFT over k to (j R + k) l + q.
+/// One Stockham stage: for j < m and q < l, elements (j + m k) l + q go through a DFT over k to (j R + k) l +
+/// q.
 template <int R, bool SwapIn, bool SwapOut, class D, class In, class Out>
 HWY_INLINE void stage(D d, Index l, Index m, const hn::TFromD<D>* twiddle, const In& in, const Out& out) {
   const auto load = [&](Index n) HWY_ATTR {
@@ -180,9 +181,9 @@ HWY_NOINLINE void any_stage(D d, int radix, Index l, Index m, const hn::TFromD<D
   }
 }
 
-/// out(k) = sum_n in(n) exp(-+ 2 pi i n k / N) for the lanes of one vector. a and b: scratch of n blocks each, apart
-/// from what `in` reads; `out` may write what `in` reads. The inverse is the forward transform with real and imaginary
-/// parts exchanged on the way in and out.
+/// out(k) = sum_n in(n) exp(-+ 2 pi i n k / N) for the lanes of one vector. a and b: scratch of n blocks
+/// each, apart from what `in` reads; `out` may write what `in` reads. The inverse is the forward transform
+/// with real and imaginary parts exchanged on the way in and out.
 template <bool Inverse, class D, class In, class Out>
 HWY_INLINE void transform_vector(D d, const LanePlan<hn::TFromD<D>>& plan, const In& in, const Out& out,
                                  hn::TFromD<D>* a, hn::TFromD<D>* b) {
@@ -197,7 +198,8 @@ HWY_INLINE void transform_vector(D d, const LanePlan<hn::TFromD<D>>& plan, const
     l *= plan.radices[s - 1];
     m /= plan.radices[s];
     const Real* twiddle = plan.twiddles[s].data();
-    if (s + 1 == stages) return any_stage<false, Inverse>(d, plan.radices[s], l, m, twiddle, Source<Real>{a}, out);
+    if (s + 1 == stages)
+      return any_stage<false, Inverse>(d, plan.radices[s], l, m, twiddle, Source<Real>{a}, out);
     any_stage<false, false>(d, plan.radices[s], l, m, twiddle, Source<Real>{a}, Target<Real>{b});
     std::swap(a, b);
   }

@@ -73,10 +73,11 @@ void PrunedFft<Real>::columns(int axis, bool inverse, std::complex<Real>* grid) 
 
 namespace {
 
-/// Calls body(first image row, used, image rows, grid rows, scale per lane, blocks) for bundles of image rows.
+/// Calls body(first image row, used, image rows, grid rows, scale per lane, blocks) for bundles of image
+/// rows.
 template <class Real, class Image, class Body>
-void for_row_bundles(const PrunedGrid& g, Image* image, std::complex<Real>* grid, const SeparableFactor<Real>& factor,
-                     const Body& body) {
+void for_row_bundles(const PrunedGrid& g, Image* image, std::complex<Real>* grid,
+                     const SeparableFactor<Real>& factor, const Body& body) {
   LineScratch<Real> scratch(g.cells[2]);
   const Index rows = g.box[0] * g.box[1];
   parallel_blocks((rows + lanes<Real> - 1) / lanes<Real>, 2, [&](Index begin, Index end, int thread) {
@@ -147,6 +148,27 @@ void PrunedFft<Real>::inverse(std::complex<Real>* grid, const SeparableFactor<Re
         kernels.store_rows(blocks, after, Shifted<Real, Complex>(to, used, before).pointers, used);
         kernels.store_rows(wrapped, before, to, used);
       });
+}
+
+template <class Real>
+void PrunedFft<Real>::forward_in_place(std::complex<Real>* grid) const {
+  const LaneKernels<Real>& kernels = lane_kernels<Real>();
+  const Index n = grid_.cells[2], rows = grid_.cells[0] * grid_.cells[1];
+  LineScratch<Real> scratch(n);
+  parallel_blocks((rows + lanes<Real> - 1) / lanes<Real>, 2, [&](Index begin, Index end, int thread) {
+    Real* blocks = scratch.of(thread);
+    for (Index bundle = begin; bundle < end; ++bundle) {
+      std::complex<Real>* row[lanes<Real>];
+      const Index first = bundle * lanes<Real>, used = std::min(lanes<Real>, rows - first);
+      for (Index l = 0; l < used; ++l)
+        row[l] = grid + (first + l) / grid_.cells[1] * grid_.plane + (first + l) % grid_.cells[1] * grid_.row;
+      kernels.load_rows(row, used, n, blocks);
+      kernels.transform(plans_[2], false, blocks, blocks + n * block_reals<Real>);
+      kernels.store_rows(blocks, n, row, used);
+    }
+  });
+  if (grid_.cells[1] > 1) columns(1, false, grid);
+  if (grid_.cells[0] > 1) columns(0, false, grid);
 }
 
 template class PrunedFft<float>;

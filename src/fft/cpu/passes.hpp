@@ -4,11 +4,13 @@
 
 #include "fft/cpu/lane_fft.hpp"
 
-/// Transforms of a 3D grid along one axis, for engines whose image fills a part of the grid: lines that hold only
-/// zeros, or whose results nobody wants, are skipped. Lines run in parallel; results depend on nothing but the input.
+/// Transforms of a 3D grid along one axis, for engines whose image fills a part of the grid: lines that hold
+/// only zeros, or whose results nobody wants, are skipped. Lines run in parallel; results depend on nothing
+/// but the input.
 namespace spinloom::cpu {
 
-/// A grid in memory, and the centred image box in it: voxel n of axis d stands at cell (n - floor(box / 2)) mod cells.
+/// A grid in memory, and the centred image box in it: voxel n of axis d stands at cell (n - floor(box / 2))
+/// mod cells.
 struct PrunedGrid {
   std::array<Index, 3> cells;  ///< z, y, x
   std::array<Index, 3> box;    ///< image size, <= cells
@@ -35,10 +37,15 @@ class PrunedFft {
   explicit PrunedFft(const PrunedGrid& grid);
 
   /// grid[l] = sum_n image[n] factor[n] exp(-2 pi i n.l / cells) over the centred box. All cells are written.
-  void forward(const std::complex<Real>* image, const SeparableFactor<Real>& factor, std::complex<Real>* grid) const;
+  void forward(const std::complex<Real>* image, const SeparableFactor<Real>& factor,
+               std::complex<Real>* grid) const;
 
   /// image[n] = factor[n] sum_l grid[l] exp(+2 pi i n.l / cells) for n in the box. Destroys the grid.
-  void inverse(std::complex<Real>* grid, const SeparableFactor<Real>& factor, std::complex<Real>* image) const;
+  void inverse(std::complex<Real>* grid, const SeparableFactor<Real>& factor,
+               std::complex<Real>* image) const;
+
+  /// The whole grid in place; for a box as large as the grid.
+  void forward_in_place(std::complex<Real>* grid) const;
 
  private:
   void columns(int axis, bool inverse, std::complex<Real>* grid) const;

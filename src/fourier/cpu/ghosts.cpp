@@ -50,7 +50,8 @@ void fold_ghosts(const GhostGrid& g, std::complex<Real>* cells) {
   };
   parallel_blocks(ny + ty - 1, 4, [&, nz = nz, tz = tz](Index begin, Index end, int) {
     for (Index i = 0; i < tz - 1; ++i)
-      add(cells + (nz + i) * g.plane + begin * g.row, (end - begin) * g.row, cells + i % nz * g.plane + begin * g.row);
+      add(cells + (nz + i) * g.plane + begin * g.row, (end - begin) * g.row,
+          cells + i % nz * g.plane + begin * g.row);
   });
   parallel_blocks(nz, 1, [&, nx = nx, ny = ny, tx = tx, ty = ty](Index begin, Index end, int) {
     for (Index z = begin; z < end; ++z) {

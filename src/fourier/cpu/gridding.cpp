@@ -26,7 +26,8 @@ struct AxisWeights {
       for (Index j = 0; j < taps; ++j) {
         const Real* c = kernel.taps.data() + j;
         auto sum = hn::Set(d, *c);
-        for (int power = 0; power < kernel.degree; ++power) sum = hn::MulAdd(sum, t, hn::Set(d, *(c += kernel.width)));
+        for (int power = 0; power < kernel.degree; ++power)
+          sum = hn::MulAdd(sum, t, hn::Set(d, *(c += kernel.width)));
         hn::Store(taps == 1 ? hn::Set(d, Real(1)) : sum, d, weight[j] + p);
       }
     }
@@ -41,14 +42,16 @@ HWY_INLINE void evaluate_row(D d, const KernelTable<Real>& kernel, Real fraction
   for (int v = 0; v < Vectors; ++v) {
     const Real* c = kernel.row_taps.data() + v * step;
     weight[v] = hn::Load(d, c);
-    for (int power = 0; power < kernel.degree; ++power) weight[v] = hn::MulAdd(weight[v], t, hn::Load(d, c += 32));
+    for (int power = 0; power < kernel.degree; ++power)
+      weight[v] = hn::MulAdd(weight[v], t, hn::Load(d, c += 32));
   }
 }
 
 /// Vectors: SIMD vectors in a row of taps.
 template <int Vectors, class Real>
-HWY_INLINE void interpolate_rows(const GhostGrid& grid, const KernelTable<Real>& kernel, const Points<Real>& points,
-                                 Index begin, Index end, const Real* cells, Real* values) {
+HWY_INLINE void interpolate_rows(const GhostGrid& grid, const KernelTable<Real>& kernel,
+                                 const Points<Real>& points, Index begin, Index end, const Real* cells,
+                                 Real* values) {
   const PointTag<Real> d;
   constexpr Index step = static_cast<Index>(hn::MaxLanes(PointTag<Real>()));
   AxisWeights<Real> wz, wy;
@@ -67,7 +70,8 @@ HWY_INLINE void interpolate_rows(const GhostGrid& grid, const KernelTable<Real>&
         for (Index y = 1; y < grid.taps[1]; ++y) {
           row += 2 * grid.row;
           const auto weight = hn::Set(d, wy.weight[y][i - batch]);
-          for (int v = 0; v < Vectors; ++v) plane[v] = hn::MulAdd(weight, hn::LoadU(d, row + v * step), plane[v]);
+          for (int v = 0; v < Vectors; ++v)
+            plane[v] = hn::MulAdd(weight, hn::LoadU(d, row + v * step), plane[v]);
         }
         const auto weight = hn::Set(d, wz.weight[z][i - batch]);
         for (int v = 0; v < Vectors; ++v) sum[v] = hn::MulAdd(weight, plane[v], sum[v]);
@@ -94,8 +98,9 @@ HWY_INLINE void interpolate_rows(const GhostGrid& grid, const KernelTable<Real>&
 }
 
 template <int Vectors, class Real>
-HWY_INLINE void spread_rows(const GhostGrid& grid, const KernelTable<Real>& kernel, const Points<Real>& points,
-                            Index begin, Index end, Real scale, const Real* values, Real* cells) {
+HWY_INLINE void spread_rows(const GhostGrid& grid, const KernelTable<Real>& kernel,
+                            const Points<Real>& points, Index begin, Index end, Real scale,
+                            const Real* values, Real* cells) {
   const PointTag<Real> d;
   constexpr Index step = static_cast<Index>(hn::MaxLanes(PointTag<Real>()));
   AxisWeights<Real> wz, wy;
@@ -192,14 +197,14 @@ void spread_samples(const SpreadJob<Real>& job) {
   with_vectors<Real>(job.kernel.width, job);
 }
 
-#define SPINLOOM_JOBS(Real)                                                                                        \
-  void interpolate_##Real(const GhostGrid& g, const KernelTable<Real>& k, const Points<Real>& p, Index b, Index e, \
-                          const Real* cells, Real* values) {                                                       \
-    interpolate_samples<Real>({g, k, p, b, e, cells, values});                                                     \
-  }                                                                                                                \
-  void spread_##Real(const GhostGrid& g, const KernelTable<Real>& k, const Points<Real>& p, Index b, Index e,      \
-                     Real scale, const Real* values, Real* cells) {                                                \
-    spread_samples<Real>({g, k, p, b, e, scale, values, cells});                                                   \
+#define SPINLOOM_JOBS(Real)                                                                               \
+  void interpolate_##Real(const GhostGrid& g, const KernelTable<Real>& k, const Points<Real>& p, Index b, \
+                          Index e, const Real* cells, Real* values) {                                     \
+    interpolate_samples<Real>({g, k, p, b, e, cells, values});                                            \
+  }                                                                                                       \
+  void spread_##Real(const GhostGrid& g, const KernelTable<Real>& k, const Points<Real>& p, Index b,      \
+                     Index e, Real scale, const Real* values, Real* cells) {                              \
+    spread_samples<Real>({g, k, p, b, e, scale, values, cells});                                          \
   }
 SPINLOOM_JOBS(float)
 SPINLOOM_JOBS(double)
@@ -215,18 +220,21 @@ HWY_EXPORT(interpolate_double);
 HWY_EXPORT(spread_float);
 HWY_EXPORT(spread_double);
 
-#define SPINLOOM_DISPATCH(Real)                                                                                      \
-  template <>                                                                                                        \
-  void interpolate(const GhostGrid& grid, const KernelTable<Real>& kernel, const Points<Real>& points, Index begin,  \
-                   Index end, const std::complex<Real>* cells, std::complex<Real>* values) {                         \
-    HWY_DYNAMIC_DISPATCH(interpolate_##Real)                                                                         \
-    (grid, kernel, points, begin, end, reinterpret_cast<const Real*>(cells), reinterpret_cast<Real*>(values));       \
-  }                                                                                                                  \
-  template <>                                                                                                        \
-  void spread(const GhostGrid& grid, const KernelTable<Real>& kernel, const Points<Real>& points, Index begin,       \
-              Index end, Real scale, const std::complex<Real>* values, std::complex<Real>* cells) {                  \
-    HWY_DYNAMIC_DISPATCH(spread_##Real)                                                                              \
-    (grid, kernel, points, begin, end, scale, reinterpret_cast<const Real*>(values), reinterpret_cast<Real*>(cells)); \
+#define SPINLOOM_DISPATCH(Real)                                                                           \
+  template <>                                                                                             \
+  void interpolate(const GhostGrid& grid, const KernelTable<Real>& kernel, const Points<Real>& points,    \
+                   Index begin, Index end, const std::complex<Real>* cells, std::complex<Real>* values) { \
+    HWY_DYNAMIC_DISPATCH(interpolate_##Real)                                                              \
+    (grid, kernel, points, begin, end, reinterpret_cast<const Real*>(cells),                              \
+     reinterpret_cast<Real*>(values));                                                                    \
+  }                                                                                                       \
+  template <>                                                                                             \
+  void spread(const GhostGrid& grid, const KernelTable<Real>& kernel, const Points<Real>& points,         \
+              Index begin, Index end, Real scale, const std::complex<Real>* values,                       \
+              std::complex<Real>* cells) {                                                                \
+    HWY_DYNAMIC_DISPATCH(spread_##Real)                                                                   \
+    (grid, kernel, points, begin, end, scale, reinterpret_cast<const Real*>(values),                      \
+     reinterpret_cast<Real*>(cells));                                                                     \
   }
 SPINLOOM_DISPATCH(float)
 SPINLOOM_DISPATCH(double)

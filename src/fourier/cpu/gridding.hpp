@@ -14,18 +14,19 @@ struct KernelTable {
   explicit KernelTable(const KernelPolynomial& polynomial);
 
   int width, degree;
-  Array<Real> taps;      ///< [degree + 1, width]
-  /// [degree + 1, 32]: every tap twice, for real and imaginary part of a row of the grid; zeros behind the last tap
+  Array<Real> taps;  ///< [degree + 1, width]
+  /// [degree + 1, 32]: every tap twice, for real and imaginary part of a row of the grid; zeros behind the
+  /// last tap
   Array<Real> row_taps;
 };
 
 /// values[i] = sum of kernel x grid around sorted samples begin to end; begin is a multiple of point_batch.
 template <class Real>
-void interpolate(const GhostGrid& grid, const KernelTable<Real>& kernel, const Points<Real>& points, Index begin,
-                 Index end, const std::complex<Real>* cells, std::complex<Real>* values);
+void interpolate(const GhostGrid& grid, const KernelTable<Real>& kernel, const Points<Real>& points,
+                 Index begin, Index end, const std::complex<Real>* cells, std::complex<Real>* values);
 
-/// cells += kernel x scale x values[i] around sorted samples begin to end, in their order. Whole vectors are read and
-/// written, so cells up to 16 behind a row's first tap must belong to the caller.
+/// cells += kernel x scale x values[i] around sorted samples begin to end, in their order. Whole vectors are
+/// read and written, so cells up to 16 behind a row's first tap must belong to the caller.
 template <class Real>
 void spread(const GhostGrid& grid, const KernelTable<Real>& kernel, const Points<Real>& points, Index begin,
             Index end, Real scale, const std::complex<Real>* values, std::complex<Real>* cells);

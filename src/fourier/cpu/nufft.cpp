@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fourier/cpu/axes.hpp"
 #include "spinloom/runtime/threads.hpp"
 
 namespace spinloom::cpu {
@@ -10,30 +11,22 @@ namespace {
 
 constexpr Index sample_grain = 4096;  // a multiple of point_batch
 
-/// The problem on three axes: those of one voxel need neither grid nor kernel, since r = 0 there.
-struct Axes {
-  std::array<int, 3> trajectory{-1, -1, -1};
-  std::array<Index, 3> voxels{1, 1, 1}, cells{1, 1, 1}, taps{1, 1, 1};
-
-  Axes(const Shape& matrix, const GridChoice& choice) {
-    std::size_t slot = 3;
-    for (std::size_t d = matrix.size(); d-- > 0;) {
-      if (matrix[d] == 1) continue;
-      --slot;
-      trajectory[slot] = static_cast<int>(d);
-      voxels[slot] = matrix[d];
-      cells[slot] = choice.grid[d];
-      taps[slot] = choice.kernel.width;
+GhostGrid layout_for(const Axes& axes, const GridChoice& choice) {
+  std::array<Index, 3> cells{1, 1, 1}, taps{1, 1, 1};
+  for (std::size_t d = 0; d < 3; ++d)
+    if (axes.source[d] >= 0) {
+      cells[d] = choice.grid[static_cast<std::size_t>(axes.source[d])];
+      taps[d] = choice.kernel.width;
     }
-  }
-};
+  return layout(cells, taps);
+}
 
 PrunedGrid pruned(const GhostGrid& grid, const std::array<Index, 3>& box) {
   return {grid.cells, box, grid.row, grid.plane};
 }
 
-/// 2^-e for the e that brings the largest part of x into [1, 2), within what a float can hold: with it no sum of
-/// gridding overflows that would not overflow in the result.
+/// 2^-e for the e that brings the largest part of x into [1, 2), within what a float can hold: with it no sum
+/// of gridding overflows that would not overflow in the result.
 template <class Real>
 int exponent_of(const std::complex<Real>* x, Index size) {
   constexpr Index grain = 1 << 15;
@@ -43,7 +36,8 @@ int exponent_of(const std::complex<Real>* x, Index size) {
     Real found[16] = {};
     Index i = 2 * begin;
     for (; i + 16 <= 2 * end; i += 16)
-      for (int l = 0; l < 16; ++l) found[l] = std::abs(values[i + l]) > found[l] ? std::abs(values[i + l]) : found[l];
+      for (int l = 0; l < 16; ++l)
+        found[l] = std::abs(values[i + l]) > found[l] ? std::abs(values[i + l]) : found[l];
     for (; i < 2 * end; ++i) found[0] = std::max(found[0], std::abs(values[i]));
     largest[static_cast<std::size_t>(begin / grain)] = *std::max_element(found, found + 16);
   });
@@ -58,17 +52,17 @@ template <class Real>
 Nufft<Real>::Nufft(const Trajectory& trajectory, Shape matrix, Index coils, const GridChoice& choice)
     : matrix_(std::move(matrix)),
       coils_(coils),
-      grid_(layout(Axes(matrix_, choice).cells, Axes(matrix_, choice).taps)),
-      fft_(pruned(grid_, Axes(matrix_, choice).voxels)),
+      grid_(layout_for(Axes(matrix_), choice)),
+      fft_(pruned(grid_, Axes(matrix_).voxels)),
       kernel_(grid_.taps[2] == 1 ? KernelPolynomial{1, 0, {1.0}, 0}
                                  : fit_kernel(choice.kernel, 0.02 * choice.tolerance)) {
-  const Axes axes(matrix_, choice);
-  points_ = sort_points<Real>(trajectory, axes.trajectory, axes.voxels, grid_);
+  const Axes axes(matrix_);
+  points_ = sort_points<Real>(trajectory, axes.source, axes.voxels, grid_);
   for (std::size_t d = 0; d < 3; ++d)
     for (Index n = 0; n < axes.voxels[d]; ++n) {
-      const double frequency = double(n - axes.voxels[d] / 2) / double(axes.cells[d]);
+      const double frequency = double(n - axes.voxels[d] / 2) / double(grid_.cells[d]);
       deapodisation_[d].push_back(
-          axes.taps[d] == 1 ? Real(1) : static_cast<Real>(1 / choice.kernel.transform(frequency)));
+          axes.source[d] < 0 ? Real(1) : static_cast<Real>(1 / choice.kernel.transform(frequency)));
     }
   grids_ = std::make_shared<ScratchPool>(static_cast<std::size_t>(grid_.size) * sizeof(Complex));
   samples_ = std::make_shared<ScratchPool>(static_cast<std::size_t>(points_.samples) * sizeof(Complex));
@@ -111,9 +105,8 @@ void Nufft<Real>::do_adjoint(View<const Complex> y, View<Complex> x) const {
     parallel_blocks(points_.samples, 4 * sample_grain, [&](Index begin, Index end, int) {
       for (Index i = begin; i < end; ++i) sorted[i] = in[points_.order[i]];
     });
-    parallel_blocks(grid_.size, 1 << 16, [&](Index begin, Index end, int) {
-      std::fill(grid + begin, grid + end, Complex(0));
-    });
+    parallel_blocks(grid_.size, 1 << 16,
+                    [&](Index begin, Index end, int) { std::fill(grid + begin, grid + end, Complex(0)); });
     for (const std::vector<Tile>& tiles : points_.colours)
       parallel_blocks(static_cast<Index>(tiles.size()), 1, [&](Index begin, Index end, int) {
         for (Index t = begin; t < end; ++t) {

@@ -16,7 +16,8 @@ struct Cell {
   double fraction;  ///< t in [-1, 1)
 };
 
-/// Where sample k (cycles per field of view of n voxels) falls. In double: a float would lose 1e-5 of a turn at 128.
+/// Where sample k (cycles per field of view of n voxels) falls. In double: a float would lose 1e-5 of a turn
+/// at 128.
 Cell locate(double k, Index n, Index cells, Index taps) {
   const double turns = k / double(n);
   const double u = (turns - std::floor(turns)) * double(cells);
@@ -56,7 +57,8 @@ Points<Real> sort_points(const Trajectory& trajectory, const std::array<int, 3>&
   const auto cells_of = [&](Index sample) {
     std::array<Cell, 3> cell{};
     for (std::size_t d = 0; d < 3; ++d)
-      if (axes[d] >= 0) cell[d] = locate(trajectory.axis(axes[d])[sample], matrix[d], grid.cells[d], grid.taps[d]);
+      if (axes[d] >= 0)
+        cell[d] = locate(trajectory.axis(axes[d])[sample], matrix[d], grid.cells[d], grid.taps[d]);
     return cell;
   };
 
@@ -65,7 +67,8 @@ Points<Real> sort_points(const Trajectory& trajectory, const std::array<int, 3>&
   parallel_blocks(points.samples, grain, [&](Index begin, Index end, int) {
     for (Index m = begin; m < end; ++m) {
       const auto cell = cells_of(m);
-      tile[m] = (cell[0].base / tile_side * tiles[1] + cell[1].base / tile_side) * tiles[2] + cell[2].base / tile_side;
+      tile[m] = (cell[0].base / tile_side * tiles[1] + cell[1].base / tile_side) * tiles[2] +
+                cell[2].base / tile_side;
     }
   });
   std::vector<Index> next(static_cast<std::size_t>(tile_count) + 1, 0);
