@@ -46,6 +46,10 @@ void require(herr_t status, const std::string& what) {
   if (status < 0) throw FormatError(fmt::format("{}: HDF5 says: {}", what, reason()));
 }
 
+void require_written(herr_t status, const std::string& path) {
+  if (status < 0) throw FileError(fmt::format("{}: cannot be written: HDF5 says: {}", path, reason()));
+}
+
 Handle open_file(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;

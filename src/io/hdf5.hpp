@@ -73,4 +73,7 @@ std::string read_string(hid_t dataset, const std::string& name);
 /// Throws FormatError "WHAT: HDF5: reason" for a negative status.
 void require(herr_t status, const std::string& what);
 
+/// Throws FileError "PATH: cannot be written: ..." for a negative status.
+void require_written(herr_t status, const std::string& path);
+
 }  // namespace spinloom::hdf5

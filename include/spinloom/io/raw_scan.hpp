@@ -31,22 +31,25 @@ struct Acquisition {
   std::uint64_t flags = 0;
   std::uint32_t measurement = 0, scan_counter = 0, time_stamp = 0;
   std::array<std::uint32_t, 3> physiology_time_stamps{};
-  Index samples = 0;   ///< discarded ones included
+  Index samples = 0;  ///< discarded ones included
   Index channels = 0;
   Index discard_pre = 0, discard_post = 0, center_sample = 0;
-  int encoding = 0;    ///< index into RawScan::encodings
+  int encoding = 0;  ///< index into RawScan::encodings
   int trajectory_dimensions = 0;
   float sample_time_us = 0;
-  std::array<float, 3> position{}, read_dir{1, 0, 0}, phase_dir{0, 1, 0}, slice_dir{0, 0, 1};  ///< LPS, position in mm
+  std::array<float, 3> position{}, read_dir{1, 0, 0}, phase_dir{0, 1, 0},
+      slice_dir{0, 0, 1};  ///< LPS, position in mm
   std::array<float, 3> table_position{};
   /// Counters of the readout.
-  int step_1 = 0, step_2 = 0, average = 0, slice = 0, contrast = 0, phase = 0, repetition = 0, set = 0, segment = 0;
+  int step_1 = 0, step_2 = 0, average = 0, slice = 0, contrast = 0, phase = 0, repetition = 0, set = 0,
+      segment = 0;
   std::array<std::uint16_t, 8> user{};
   std::array<std::int32_t, 8> user_int{};
   std::array<float, 8> user_float{};
 
-  std::vector<float> trajectory;  ///< [samples, trajectory_dimensions] as (kx, ky, kz, ...), in the file's own unit
-  std::vector<cfloat> data;       ///< [channels, samples]
+  std::vector<float>
+      trajectory;  ///< [samples, trajectory_dimensions] as (kx, ky, kz, ...), in the file's own unit
+  std::vector<cfloat> data;  ///< [channels, samples]
 
   bool has(AcquisitionFlag f) const { return (flags >> (static_cast<int>(f) - 1)) & 1; }
   void set_flag(AcquisitionFlag f) { flags |= std::uint64_t{1} << (static_cast<int>(f) - 1); }

@@ -1,13 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <filesystem>
 
 #include "io/mrd/contents.hpp"
+#include "io/mrd/convert.hpp"
 #include "io/mrd/header.hpp"
-#include "io/mrd/records.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/io/mrd.hpp"
@@ -19,7 +16,6 @@ using namespace mrd;
 
 // A line may hold megabytes, and HDF5's copy lives beside ours for the length of a block.
 constexpr Index lines_per_block = 64;
-constexpr std::uint64_t compressed_flags = std::uint64_t{15} << 52;  // 53 to 56
 
 std::string why_not_a_scan(const Contents& contents) {
   if (contents.is_mrd2)
@@ -50,70 +46,6 @@ std::string choose_group(const Contents& contents, const std::string& wanted) {
   if (groups.size() > 1)
     throw FormatError(fmt::format("holds {} scans, in {}; choose one by --group", groups.size(), names));
   return groups.front();
-}
-
-template <class T, std::size_t n>
-std::array<T, n> array_of(const T (&values)[n]) {
-  std::array<T, n> result{};
-  std::copy(std::begin(values), std::end(values), result.begin());
-  return result;
-}
-
-Acquisition from_record(const AcquisitionRecord& record, Index index) {
-  const AcquisitionHead& h = record.head;
-  const Index samples = h.number_of_samples, channels = h.active_channels, dims = h.trajectory_dimensions;
-  if (h.flags & compressed_flags)
-    throw FormatError(
-        fmt::format("acquisition {}: its samples are stored compressed (flags 53 to 56), which is not "
-                    "supported; rewrite the file uncompressed",
-                    index));
-  if (static_cast<Index>(record.data.len) != 2 * samples * channels)
-    throw FormatError(
-        fmt::format("acquisition {}: {} values, header says {} x {} (samples x channels, two values each)",
-                    index, record.data.len, samples, channels));
-  if (static_cast<Index>(record.traj.len) != samples * dims)
-    throw FormatError(
-        fmt::format("acquisition {}: {} trajectory values, header says {} x {} (samples x dimensions)", index,
-                    record.traj.len, samples, dims));
-  Acquisition a;
-  a.flags = h.flags;
-  a.measurement = h.measurement_uid;
-  a.scan_counter = h.scan_counter;
-  a.time_stamp = h.acquisition_time_stamp;
-  a.physiology_time_stamps = array_of(h.physiology_time_stamp);
-  a.samples = samples;
-  a.channels = channels;
-  a.discard_pre = h.discard_pre;
-  a.discard_post = h.discard_post;
-  a.center_sample = h.center_sample;
-  a.encoding = h.encoding_space_ref;
-  a.trajectory_dimensions = h.trajectory_dimensions;
-  a.sample_time_us = h.sample_time_us;
-  a.position = array_of(h.position);
-  a.read_dir = array_of(h.read_dir);
-  a.phase_dir = array_of(h.phase_dir);
-  a.slice_dir = array_of(h.slice_dir);
-  a.table_position = array_of(h.patient_table_position);
-  a.step_1 = h.idx.step_1;
-  a.step_2 = h.idx.step_2;
-  a.average = h.idx.average;
-  a.slice = h.idx.slice;
-  a.contrast = h.idx.contrast;
-  a.phase = h.idx.phase;
-  a.repetition = h.idx.repetition;
-  a.set = h.idx.set;
-  a.segment = h.idx.segment;
-  a.user = array_of(h.idx.user);
-  a.user_int = array_of(h.user_int);
-  a.user_float = array_of(h.user_float);
-  if (record.traj.len > 0) {
-    const auto* values = static_cast<const float*>(record.traj.p);
-    a.trajectory.assign(values, values + record.traj.len);
-  }
-  a.data.resize(static_cast<std::size_t>(samples * channels));
-  if (!a.data.empty())
-    std::memcpy(static_cast<void*>(a.data.data()), record.data.p, a.data.size() * sizeof(cfloat));
-  return a;
 }
 
 /// Records whose variable-length parts HDF5 allocated; gives them back also when a line is refused.
@@ -165,7 +97,7 @@ std::vector<Acquisition> read_acquisitions(hid_t data) {
         H5Dread(data, type.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, block.data()),
         fmt::format("acquisitions {} to {} cannot be read", begin, begin + static_cast<Index>(length) - 1));
     for (const AcquisitionRecord& record : block.records())
-      acquisitions.push_back(from_record(record, static_cast<Index>(acquisitions.size())));
+      acquisitions.push_back(to_acquisition(record, static_cast<Index>(acquisitions.size())));
   }
   return acquisitions;
 }
@@ -183,7 +115,8 @@ RawScan read_mrd(const std::string& path, const std::string& group, const Log& l
       throw FormatError(fmt::format("group /{} has acquisitions but no header 'xml'", chosen));
 
     RawScan scan;
-    parse_header(hdf5::read_string(hdf5::open_dataset(file.get(), xml).get(), fmt::format("/{}", xml)), scan, log);
+    parse_header(hdf5::read_string(hdf5::open_dataset(file.get(), xml).get(), fmt::format("/{}", xml)), scan,
+                 log);
     for (const MeasurementDependency& dependency : scan.dependencies)
       note(log,
            fmt::format("header: {} data lie in another measurement, '{}', which is not read",

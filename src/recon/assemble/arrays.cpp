@@ -11,9 +11,6 @@ namespace {
 
 using namespace assembly;
 
-// kz of a 2D scan written as 3D: rounding at most [cycles per field of view].
-constexpr double flat = 1e-3;
-
 Index coils_of(const View<const cfloat>& kspace, Index samples) {
   const Index total = kspace.shape.empty() ? 0 : kspace.size();
   if (total == samples && samples > 0) return 1;

@@ -7,9 +7,10 @@
 #include <cstring>
 #include <map>
 
+#include "io/mrd/placement.hpp"
 #include "recon/assemble/lines.hpp"
-#include "recon/assemble/placement.hpp"
 #include "recon/assemble/positions.hpp"
+#include "recon/assemble/slices.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 
@@ -131,6 +132,16 @@ std::vector<Index> silent_channels(const std::vector<Measurement>& measurements)
   return silent;
 }
 
+void warn_of_silence(const std::vector<Index>& silent, Index channels, const Log& log) {
+  if (silent.empty()) return;
+  if (static_cast<Index>(silent.size()) == channels)
+    warn(log,
+         fmt::format("all {} channels are zero in every image line: the scan holds no signal", channels));
+  else
+    warn(log, fmt::format("of {} channels, these are zero in every image line: {}", channels,
+                          fmt::join(silent, ", ")));
+}
+
 }  // namespace
 
 Assembled assemble(const RawScan& scan, const AssembleOptions& options, const Log& outer_log) {
@@ -171,7 +182,9 @@ Assembled assemble(const RawScan& scan, const AssembleOptions& options, const Lo
     m.matrix = Shape(grid.matrix.begin() + skipped, grid.matrix.end());
     m.recon_matrix = Shape(grid.recon.begin() + skipped, grid.recon.end());
     m.fov_mm = std::vector<double>(grid.fov_mm.begin() + skipped, grid.fov_mm.end());
-    m.geometry = geometry_of(*lines.front().acquisition, grid.recon, voxel_mm);
+    const Acquisition& first = *lines.front().acquisition;
+    m.geometry = mrd::to_geometry({first.position, first.read_dir, first.phase_dir, first.slice_dir},
+                                  grid.recon, voxel_mm);
     m.sample_times_s = sample_times(lines);
     result.measurements.push_back(std::move(m));
   }
@@ -182,11 +195,7 @@ Assembled assemble(const RawScan& scan, const AssembleOptions& options, const Lo
   if (std::isfinite(dwell) && dwell > 0) result.image_sample_time_s = 1e-6 * double(dwell);
   result.relative_noise_bandwidth = scan.relative_noise_bandwidth;
   result.report.silent_channels = silent_channels(result.measurements);
-  if (!result.report.silent_channels.empty())
-    warn(log, fmt::format("channel{} {} {} zero in every image line",
-                          result.report.silent_channels.size() > 1 ? "s" : "",
-                          fmt::join(result.report.silent_channels, ", "),
-                          result.report.silent_channels.size() > 1 ? "are" : "is"));
+  warn_of_silence(result.report.silent_channels, result.measurements.front().coils(), log);
   for (const std::string& line : result.report.text()) note(log, line);
   return result;
 }

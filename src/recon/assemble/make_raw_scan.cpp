@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "io/mrd/placement.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/recon/assemble.hpp"
 
@@ -12,20 +13,12 @@ namespace {
 constexpr Index longest_readout = 65535;
 
 void place(Acquisition& a, const Geometry& geometry, const Shape& matrix) {
-  if (!geometry.is_known) return;
-  const std::array<double, 3> size = geometry.voxel_size();
-  std::array<float, 3>* const axes[] = {&a.read_dir, &a.phase_dir, &a.slice_dir};
-  for (std::size_t row = 0; row < 3; ++row) {
-    const double sign = row < 2 ? -1 : 1;  // RAS to LPS
-    double center = geometry.matrix[row][3];
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      (*axes[axis])[row] =
-          static_cast<float>(sign * geometry.matrix[row][axis] / (size[axis] > 0 ? size[axis] : 1));
-      if (axis < matrix.size())
-        center += geometry.matrix[row][axis] * double(matrix[matrix.size() - 1 - axis] / 2);
-    }
-    a.position[row] = static_cast<float>(sign * center);
-  }
+  const mrd::Placement placement =
+      mrd::to_placement(geometry, matrix.size() == 3 ? matrix : prepend(1, matrix));
+  a.position = placement.position;
+  a.read_dir = placement.read_dir;
+  a.phase_dir = placement.phase_dir;
+  a.slice_dir = placement.slice_dir;
 }
 
 /// Samples [begin, end) of every channel.

@@ -10,9 +10,6 @@
 namespace spinloom::assembly {
 namespace {
 
-// kz of a 2D scan written as 3D: rounding at most [cycles per field of view].
-constexpr double flat = 1e-3;
-
 bool lies_on_lines(const std::string& kind) { return kind == "cartesian" || kind == "epi"; }
 
 /// Which counter value is the centre of k-space along an axis of n steps. A header whose centre was never

@@ -7,6 +7,9 @@
 
 namespace spinloom::assembly {
 
+/// kz of a 2D scan written as 3D: rounding at most [cycles per field of view].
+constexpr double flat = 1e-3;
+
 /// Values of an array trajectory as one block [samples, columns], columns (kx, ky[, kz]).
 struct Columns {
   std::vector<double> values;
