@@ -9,6 +9,7 @@
 #include "mri/trajectories/common.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/mri/ellipsoids.hpp"
 
 namespace spinloom {
 namespace {
@@ -29,6 +30,41 @@ Array<double> kernel_image(const Shape& doubled) {
     window[i] = value;
   }
   return window;
+}
+
+/// Integral of exp(2 pi i k.r) over the support, at the voxels r = n / N of the doubled field of view.
+Array<double> support_image(KSpaceSupport support, const Shape& doubled) {
+  // Axes along which the support is a box: its transform N sinc(N r) is N at the middle and 0 at every other
+  // voxel.
+  const std::size_t round = support == KSpaceSupport::box                               ? doubled.size()
+                            : support == KSpaceSupport::cylinder && doubled.size() == 3 ? 1
+                                                                                        : 0;
+  Phantom ball{static_cast<int>(doubled.size() - round), {Ellipsoid{}}};
+  Shape curved(doubled.begin() + static_cast<std::ptrdiff_t>(round), doubled.end());
+  Array<double> r({static_cast<Index>(curved.size()), count(curved)});
+  for (std::size_t d = 0; d < curved.size(); ++d) {
+    ball.ellipsoids[0].semi_axes[3 - curved.size() + d] = double(curved[d]) / 4;
+    Index inner = 1;
+    for (std::size_t e = d + 1; e < curved.size(); ++e) inner *= curved[e];
+    for (Index n = 0; n < count(curved); ++n)
+      r[static_cast<Index>(d) * count(curved) + n] =
+          2 * double(n / inner % curved[d] - curved[d] / 2) / double(curved[d]);
+  }
+  double flat = 1;
+  Index middle = 0;
+  for (std::size_t d = 0; d < round; ++d) {
+    flat *= double(doubled[d]) / 2;
+    middle = middle * doubled[d] + doubled[d] / 2;
+  }
+  auto image = Array<double>::zeros(doubled);
+  if (curved.empty()) {
+    image[middle] = flat;
+    return image;
+  }
+  const Index inner = count(curved);
+  const auto values = phantom_kspace(ball, Trajectory(std::move(r)), Shape(curved.size(), 1));
+  for (Index n = 0; n < inner; ++n) image[middle * inner + n] = flat * values[n].real();
+  return image;
 }
 
 }  // namespace
@@ -66,6 +102,14 @@ Array<double> density_compensation(const LinearOperator<Real>& transform, const 
   double peak = 0;
   for (const double v : window) peak += v;
   Array<Complex> y(range), image(domain);
+  auto covered = Array<double>::full({samples}, 1.0);  // K * c at the samples
+  if (options.support) {
+    const auto region = support_image(*options.support, Shape(domain.begin() + 1, domain.end()));
+    for (Index n = 0; n < image.size(); ++n) image[n] = Complex(Real(region[n] * window[n]));
+    transform.forward(image.view(), y.view());
+    // Half at a straight rim, less at a corner; the bound is for samples outside the region.
+    for (Index m = 0; m < samples; ++m) covered[m] = std::clamp(double(y[m].real()), 0.05, 1.0);
+  }
   for (int iteration = 0; iteration < options.iterations; ++iteration) {
     check_interrupt();
     for (Index m = 0; m < samples; ++m) y[m] = Complex(Real(w[m]));
@@ -73,7 +117,7 @@ Array<double> density_compensation(const LinearOperator<Real>& transform, const 
     for (Index n = 0; n < image.size(); ++n) image[n] *= Real(window[n]);
     transform.forward(image.view(), y.view());
     // K >= 0, so every sample sees at least itself; the approximation of a NUFFT may not take that away.
-    for (Index m = 0; m < samples; ++m) w[m] /= std::max(double(y[m].real()), peak * w[m]);
+    for (Index m = 0; m < samples; ++m) w[m] *= covered[m] / std::max(double(y[m].real()), peak * w[m]);
   }
   if (options.volume > 0) {
     double sum = 0;

@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include "spinloom/mri/trajectories.hpp"
 #include "spinloom/ops/linear_operator.hpp"
 
@@ -14,6 +16,9 @@ DensityProblem density_problem(const Trajectory& trajectory, const Shape& matrix
 
 struct DensityOptions {
   int iterations = 20;
+  /// The region that the samples are known to fill. A sample at its rim then stands for no k-space beyond it;
+  /// without, the rim weighs up to twice as much, as if it were the last before a void.
+  std::optional<KSpaceSupport> support;
   /// What the weights shall sum to; 0 keeps their own scale, see below.
   double volume = 0;
 };
