@@ -188,7 +188,7 @@ TEST(CoilMaps, ServeEverySize) {
 TEST(CoilMaps, DoNotDependOnTheTilesOrTheThreads) {
   // Forty coils shrink the tiles; a part of them alone has larger ones. The sums of a voxel are its own
   // either way, so coils of zeros must change nothing but the reference's rounding.
-  const Shape matrix{20, 33, 70};
+  const Shape matrix{9, 18, 66};
   const auto truth = known_maps(3, matrix);
   const auto few = coil_images<float>(truth, object(matrix), 0.01);
   auto many = Array<cfloat>::zeros(prepend(40, matrix));

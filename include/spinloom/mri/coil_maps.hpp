@@ -42,7 +42,9 @@ enum class Apodisation {
 };
 
 struct CalibrationOptions {
-  double radius = 16;  ///< of the window in k-space [cycles per field of view]
+  /// Of the window in k-space [cycles per field of view]. Larger follows the coils closer, up to where the
+  /// spokes or interleaves no longer sample densely (radial 2D: spokes / pi) and aliasing enters the maps.
+  double radius = 32;
   Apodisation apodisation = Apodisation::hann;
   Index coil_batch = 0;  ///< coils transformed at a time; 0: all
 };

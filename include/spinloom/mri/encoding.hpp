@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <type_traits>
 
 #include "spinloom/ops/linear_operator.hpp"
 #include "spinloom/runtime/array.hpp"
