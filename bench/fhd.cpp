@@ -82,6 +82,7 @@ BenchResult bench_fhd(const BenchRequest& request) {
     while (true) {
       check_interrupt();
       data = draw_data(matrix, samples);
+      work();
       if (samples >= most_samples || time_once(work) > enough_seconds / 4) break;
       samples = std::min(most_samples, samples * 4);
     }
