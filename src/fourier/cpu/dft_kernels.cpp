@@ -130,14 +130,12 @@ HWY_EXPORT(float_dft_kernels);
 HWY_EXPORT(double_dft_kernels);
 
 template <>
-const DftKernels<float>& dft_kernels() {
-  static const DftKernels<float> chosen = HWY_DYNAMIC_DISPATCH(float_dft_kernels)();
-  return chosen;
+DftKernels<float> dft_kernels() {
+  return HWY_DYNAMIC_DISPATCH(float_dft_kernels)();
 }
 template <>
-const DftKernels<double>& dft_kernels() {
-  static const DftKernels<double> chosen = HWY_DYNAMIC_DISPATCH(double_dft_kernels)();
-  return chosen;
+DftKernels<double> dft_kernels() {
+  return HWY_DYNAMIC_DISPATCH(double_dft_kernels)();
 }
 }  // namespace spinloom::cpu
 #endif
