@@ -1,4 +1,9 @@
 #pragma once
 #include "command.hpp"
 
+Command add_bench(CLI::App& program);
 Command add_info(CLI::App& program);
+Command add_recon(CLI::App& program);
+Command add_compare(CLI::App& program);
+Command add_view(CLI::App& program);
+Command add_convert(CLI::App& program);

@@ -1,20 +1,55 @@
 #include <fmt/format.h>
 
-#include "common.hpp"
 #include "commands.hpp"
+#include "common.hpp"
 #include "spinloom/runtime/hardware.hpp"
+#include "spinloom/runtime/libraries.hpp"
 #include "spinloom_version.hpp"
 
+namespace {
+
+std::string gib(std::int64_t bytes) { return fmt::format("{:.1f} GiB", double(bytes) / (1 << 30)); }
+
+/// Backends that this version has, and why each of the others is not used.
+Json backends(const std::vector<spinloom::LibraryProbe>& probes) {
+  const bool driver = probes[0].is_present;
+  return {{"cpu", "used"},
+          {"reference", "used when asked for"},
+          {"cuda", fmt::format("not used: this version has no CUDA kernels yet, and {}",
+                               driver ? "a driver is there" : "no driver was found")},
+          {"mpi", "not used: this version has no MPI backend yet"}};
+}
+
+}  // namespace
+
 Command add_info(CLI::App& program) {
-  auto* app = program.add_subcommand("info", "Show the version, the machine and what of it is used");
+  auto* app = program.add_subcommand("info", "Show the version, the machine, and what of it is used");
   auto common = std::make_shared<Common>();
   declare_common(*app, *common, with_threads);
   return {app, [common] {
             common->start();
             const spinloom::Hardware h = spinloom::detect_hardware();
-            const Json json = {{"version", SPINLOOM_VERSION}, {"compiler", SPINLOOM_COMPILER}, {"cpu", h.cpu_name},
-                               {"threads", h.cores}, {"simd", h.simd_target}, {"cache_bytes", h.cache_bytes},
-                               {"memory_bytes", h.memory_bytes}, {"memory_available_bytes", h.memory_available_bytes}};
-            common->console().result(json, json.dump(2));
+            const auto probes = spinloom::probe_libraries();
+            Json json = {{"version", SPINLOOM_VERSION},
+                         {"compiler", SPINLOOM_COMPILER},
+                         {"build", SPINLOOM_BUILD_TYPE},
+                         {"cpu", h.cpu_name},
+                         {"threads", h.cores},
+                         {"simd", h.simd_target},
+                         {"cache_bytes", h.cache_bytes},
+                         {"memory_bytes", h.memory_bytes},
+                         {"memory_available_bytes", h.memory_available_bytes},
+                         {"backends", backends(probes)}};
+            for (const auto& p : probes)
+              json["libraries"][p.name] = {{"present", p.is_present}, {"file", p.file}, {"status", p.status}};
+
+            std::string text = fmt::format("spinloom {} ({}, {})\n", SPINLOOM_VERSION, SPINLOOM_COMPILER, SPINLOOM_BUILD_TYPE);
+            text += fmt::format("cpu        {}, {} threads, SIMD {}\n", h.cpu_name, h.cores, h.simd_target);
+            text += fmt::format("memory     {}, {} available\n", gib(h.memory_bytes), gib(h.memory_available_bytes));
+            for (const auto& [name, state] : json["backends"].items())
+              text += fmt::format("{:<10} {}\n", name, state.get<std::string>());
+            for (const auto& p : probes) text += fmt::format("{:<11}{}\n", p.name, p.status);
+            text.pop_back();
+            common->console().result(json, text);
           }};
 }

@@ -49,6 +49,11 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   const std::vector<Command> commands = {
       add_info(program),
+      add_recon(program),
+      add_compare(program),
+      add_view(program),
+      add_convert(program),
+      add_bench(program),
   };
 
   const Command* chosen = nullptr;

@@ -47,12 +47,13 @@ double relative_error(const Array<T>& got, const Array<T>& expected) {
 
 template <class T>
 bool same_bits(const Array<T>& a, const Array<T>& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.size())) == 0;
+  return a.shape() == b.shape() &&
+         std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.size())) == 0;
 }
 
-/// What every operator promises: linear, adjoint, normal = adjoint of forward, shapes refused in words, the same bits
-/// again, for any thread count and when shared. `rounding` bounds the relative error of a few sums in its precision,
-/// `approximation` the gap between make_normal() and adjoint(forward()).
+/// What every operator promises: linear, adjoint, normal = adjoint of forward, shapes refused in words, the
+/// same bits again, for any thread count and when shared. `rounding` bounds the relative error of a few sums
+/// in its precision, `approximation` the gap between make_normal() and adjoint(forward()).
 template <class Real>
 void check_operator(const OperatorPtr<Real>& a, double rounding, double approximation) {
   using Complex = std::complex<Real>;

@@ -1,0 +1,287 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "commands.hpp"
+#include "common.hpp"
+#include "recon_output.hpp"
+#include "spinloom/core/error.hpp"
+#include "spinloom/core/interrupt.hpp"
+#include "spinloom/io/image_file.hpp"
+#include "spinloom/recon/load_scan.hpp"
+#include "spinloom/recon/plan.hpp"
+#include "spinloom/recon/verify.hpp"
+#include "spinloom/recon/whiten_scan.hpp"
+#include "spinloom/runtime/hardware.hpp"
+#include "spinloom_version.hpp"
+
+using namespace spinloom;
+
+namespace {
+
+struct Options : Common {
+  std::string scan, output, maps = "estimate", matrix, units, report, output_type = "auto";
+  LoadScanOptions load;
+  ReconstructionOptions recon;
+  bool verify = false, keep_noise = false;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Maps [coils, matrix...] from a file; an axis z of one voxel is dropped for 2D scans.
+std::shared_ptr<const Array<cfloat>> load_maps(const std::string& path, const Measurement& m) {
+  const Image image = load_image(path);
+  Shape shape = image.data.shape;
+  const std::size_t wanted = m.matrix.size() + 1;
+  while (shape.size() > 4 && shape.front() == 1) shape.erase(shape.begin());
+  if (wanted == 3 && shape.size() == 4 && shape[1] == 1) shape.erase(shape.begin() + 1);
+  if (shape.size() + 1 == wanted || (wanted == 3 && shape.size() == 3 && shape[0] == 1 && m.coils() == 1))
+    shape.size() + 1 == wanted ? void(shape.insert(shape.begin(), 1)) : void();
+  require_coil_maps(shape, m.coils(), m.matrix);
+  const auto values = image.data.to<cfloat>();
+  auto maps = std::make_shared<Array<cfloat>>(shape);
+  std::copy(values.begin(), values.end(), maps->begin());
+  return maps;
+}
+
+void check_outputs(const Options& o) {
+  if (!can_save_image(o.output))
+    throw CLI::ValidationError("-o", fmt::format("'{}' has no known ending, expected {}", o.output, image_endings()));
+  // A long run must not end at a file that cannot be written: find out before it starts.
+  OutputFile probe(o.output, o.existing());
+  OutputFile sidecar(without_ending(o.output) + ".json", o.existing());
+}
+
+/// What the run was made of and what came of it: the sidecar, --json, and the report's tables.
+Json facts_of(const Options& o, const std::vector<Reconstruction>& results, const Plan& plan, double read_seconds) {
+  int iterations = 0;
+  double residual = 0, maps = 0, planning = 0, solve = 0;
+  bool converged = true;
+  Json images = Json::array();
+  for (const Reconstruction& r : results) {
+    iterations = std::max(iterations, r.convergence.iterations);
+    residual = std::max(residual, r.convergence.residual);
+    converged = converged && r.convergence.converged;
+    maps += r.seconds.maps, planning += r.seconds.plan, solve += r.seconds.solve;
+    images.push_back({{"iterations", r.convergence.iterations},
+                      {"residual", r.convergence.residual},
+                      {"converged", r.convergence.converged},
+                      {"reason", r.convergence.reason},
+                      {"history", r.convergence.history}});
+  }
+  const ReconstructionOptions& c = o.recon;
+  return {{"scan", o.scan},
+          {"image", o.output},
+          {"method", to_string(c.method)},
+          {"operator", to_string(c.fourier)},
+          {"tolerance", c.tolerance},
+          {"iterations", iterations},
+          {"residual", residual},
+          {"converged", converged},
+          {"reason", results.front().convergence.reason},
+          {"regularisation", to_string(c.regularisation)},
+          {"lambda", c.lambda},
+          {"lambda_absolute", results.front().lambda_absolute},
+          {"largest_eigenvalue", results.front().largest_eigenvalue},
+          {"maps", to_string(c.maps)},
+          {"start", to_string(c.start)},
+          {"stop", c.stop},
+          {"iteration_limit", c.iterations},
+          {"scaling", "unitary: y = F s rho / sqrt(voxels)"},
+          {"device", to_string(c.device)},
+          {"memory_bytes", plan.memory_bytes},
+          {"seconds", {{"read", read_seconds}, {"maps", maps}, {"plan", planning}, {"solve", solve}, {"write", 0.0}}},
+          {"version", SPINLOOM_VERSION},
+          {"compiler", SPINLOOM_COMPILER},
+          {"cpu", detect_hardware().cpu_name},
+          {"images", images}};
+}
+
+void run(Options& o) {
+  o.recon.device = o.start();
+  if (o.recon.device.kind == DeviceKind::cuda)
+    throw BackendUnavailable("cuda", "reconstruction has no GPU path in this version; choose --device cpu");
+  const Console console = o.console();
+  std::vector<std::string> warnings;
+  const Log log = [&](Severity severity, const std::string& text) {
+    if (severity == Severity::warning) warnings.push_back(text);
+    console.log()(severity, text);
+  };
+  check_outputs(o);
+
+  auto clock = std::chrono::steady_clock::now();
+  o.load.log = o.recon.log = log;
+  if (!o.matrix.empty()) o.load.matrix = parse_matrix("--matrix", o.matrix);
+  if (!o.units.empty()) o.load.unit = parse_trajectory_unit(o.units);
+  Assembled scan = load_scan(o.scan, o.load);
+  for (const std::string& line : scan.report.text()) console.note(line);
+  if (scan.measurements.empty()) throw FormatError(o.scan + ": holds no line of an image, so there is nothing to reconstruct");
+  std::shared_ptr<const Array<cfloat>> given;
+  if (o.maps == "ones")
+    o.recon.maps = MapsSource::ones;
+  else if (o.maps == "estimate")
+    o.recon.maps = MapsSource::estimate;
+  else {
+    o.recon.maps = MapsSource::given;
+    given = load_maps(o.maps, scan.measurements.front());
+  }
+  if (!o.keep_noise) given = whiten_scan(scan, given, log);
+  o.recon.given_maps = given;
+  const double read_seconds = seconds_since(clock);
+
+  const Plan plan = plan_reconstruction(scan.measurements.front(), o.recon);
+  if (scan.measurements.size() > 1) console.note(fmt::format("{} images", scan.measurements.size()));
+  for (const std::string& line : plan.lines) console.note(line);
+
+  o.recon.progress = console.progress();
+  Reconstructor reconstructor(o.recon);
+  std::vector<Reconstruction> results;
+  std::vector<Array<cfloat>> images;
+  std::vector<std::vector<double>> histories;
+  Json verified;
+  for (const Measurement& m : scan.measurements) {
+    results.push_back(reconstructor.run(m));
+    Reconstruction& r = results.back();
+    if (results.size() == 1) {
+      for (const std::string& line : r.notes) console.note(line);
+      if (o.verify) {
+        const Verification v = verify(m, r);
+        verified = {{"relative_error_forward", v.relative_error_forward},
+                    {"relative_error_adjoint", v.relative_error_adjoint},
+                    {"relative_error_normal", v.relative_error_normal},
+                    {"adjoint_gap", v.adjoint_gap},
+                    {"samples", v.samples},
+                    {"voxels", v.voxels}};
+      }
+    }
+    images.push_back(crop(r.image, m.recon_matrix));
+    histories.push_back(r.convergence.history);
+    if (!r.convergence.converged && o.recon.method == Method::cg) console.note("not converged: " + r.convergence.reason);
+    // Only the first one's operators serve again; the rest is memory that the next image needs.
+    r.image = {};
+    r.maps.reset();
+    r.encoding.reset();
+    r.normal.reset();
+  }
+
+  clock = std::chrono::steady_clock::now();
+  Image image = join_images(scan.measurements, std::move(images));
+  const bool magnitude = o.output_type == "magnitude" ||
+                         (o.output_type == "auto" && !o.output.ends_with(".npy") && !o.output.ends_with(".cfl"));
+  Json facts = facts_of(o, results, plan, read_seconds);
+  facts["output_type"] = magnitude ? "magnitude" : "complex";
+  if (o.verify) facts["verify"] = verified;
+  facts["warnings"] = warnings;
+  check_interrupt();
+  std::string report;
+  if (!o.report.empty()) report = write_recon_report(o.report, image, facts, histories, warnings, o.existing());
+  if (magnitude) image.data = image.data.cast(DType::f32, ComplexPart::magnitude);
+  save_image(o.output, image, o.existing(), {.log = log});
+  facts["seconds"]["write"] = seconds_since(clock);
+  OutputFile sidecar(without_ending(o.output) + ".json", o.existing());
+  sidecar.write(facts.dump(2) + "\n");
+  sidecar.commit();
+
+  std::string text = fmt::format("{}: {} {}", o.output, to_string(image.data.dtype), to_string(image.data.shape));
+  const auto& s = facts["seconds"];
+  if (o.recon.method == Method::cg)
+    text += fmt::format("\n{} iterations, residual {:.2e} ({})", facts["iterations"].get<int>(),
+                        facts["residual"].get<double>(), facts["reason"].get<std::string>());
+  if (o.recon.lambda > 0)
+    text += fmt::format("\nlambda {:g} of the largest eigenvalue {:.4g}, absolute {:.4g}", o.recon.lambda,
+                        facts["largest_eigenvalue"].get<double>(), facts["lambda_absolute"].get<double>());
+  if (o.verify)
+    text += fmt::format(
+        "\nagainst the exact DFT in double on {} samples and {} voxels: forward {:.1e}, adjoint {:.1e}, normal {:.1e}; "
+        "adjoint gap {:.1e}",
+        verified["samples"].get<Index>(), verified["voxels"].get<Index>(), verified["relative_error_forward"].get<double>(),
+        verified["relative_error_adjoint"].get<double>(), verified["relative_error_normal"].get<double>(),
+        verified["adjoint_gap"].get<double>());
+  text += fmt::format("\nseconds: read {:.2f}, maps {:.2f}, plan {:.2f}, solve {:.2f}, write {:.2f}",
+                      s["read"].get<double>(), s["maps"].get<double>(), s["plan"].get<double>(), s["solve"].get<double>(),
+                      s["write"].get<double>());
+  if (!report.empty()) text += "\nreport: " + report;
+  console.result(facts, text);
+}
+
+}  // namespace
+
+Command add_recon(CLI::App& program) {
+  auto* app = program.add_subcommand("recon", "Reconstruct an image from a scan");
+  auto o = std::make_shared<Options>();
+  app->add_option("scan", o->scan, "raw data: MRD (.h5, .mrd), BART cfl or npy k-space")->required();
+  app->add_option("-o,--output", o->output, "image to write: .nii.gz, .nii, .npy, .cfl or .png; NAME.json goes beside it")
+      ->required();
+  const auto choice = [&](const char* name, auto& target, auto map, const char* text) {
+    app->add_option(name, target, text)->transform(CLI::CheckedTransformer(map, CLI::ignore_case).description(""));
+  };
+  choice("--method", o->recon.method, std::map<std::string, Method>{{"cg", Method::cg}, {"gridding", Method::gridding}},
+         "cg (iterative SENSE, default) or gridding (density-compensated adjoint)");
+  choice("--operator", o->recon.fourier,
+         std::map<std::string, FourierKind>{
+             {"toeplitz", FourierKind::toeplitz}, {"nufft", FourierKind::nufft}, {"dft", FourierKind::dft}},
+         "toeplitz (default), nufft or dft (exact)");
+  app->add_option("--tolerance", o->recon.tolerance, "relative error of the Fourier operator")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--iterations", o->recon.iterations, "limit of CG iterations")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app->add_option("--stop", o->recon.stop, "relative residual of the normal equations to stop at")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  auto* lambda = app->add_option("--lambda", o->recon.lambda,
+                                 "weight of the regularisation, relative to the largest eigenvalue of the normal operator")
+                     ->check(CLI::NonNegativeNumber);
+  choice("--reg", o->recon.regularisation,
+         std::map<std::string, Regularisation>{{"none", Regularisation::none},
+                                               {"tikhonov", Regularisation::tikhonov},
+                                               {"laplacian", Regularisation::laplacian}},
+         "none (default), tikhonov |rho|^2 or laplacian |D rho|^2");
+  auto* reg = app->get_option("--reg");
+  app->add_option("--maps", o->maps, "sensitivity maps: a file [coils, z, y, x], estimate, or ones")->capture_default_str();
+  app->add_option("--calibration-radius", o->recon.calibration_radius,
+                  "k-space centre that maps are estimated from [cycles per field of view]; 0: what is sampled fully")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--map-window", o->recon.map_window, "box of the adaptive combination, odd [voxels]")->capture_default_str();
+  choice("--start", o->recon.start,
+         std::map<std::string, StartingImage>{{"zero", StartingImage::zero}, {"gridding", StartingImage::gridding}},
+         "starting image: zero (default) or gridding");
+  app->add_option("--matrix", o->matrix, "matrix size Z,Y,X or Y,X instead of the header's");
+  app->add_option("--traj", o->load.trajectory, "trajectory file, npy or cfl, instead of the stored one");
+  app->add_option("--traj-units", o->units, "cycles-per-fov, cycles-per-pixel or radians")
+      ->check(CLI::IsMember({"cycles-per-fov", "cycles-per-pixel", "radians"}));
+  app->add_option("--group", o->load.group, "HDF5 group of the scan, when there are several");
+  app->add_option("--encoding", o->load.encoding, "encoding of the header to reconstruct");
+  app->add_flag("--merge-repetitions", o->load.merge_repetitions, "repetitions are samples of one image");
+  app->add_flag("--no-whitening", o->keep_noise, "leave the channels as they are, even when the scan has noise lines");
+  app->add_option("--coil-batch", o->recon.coil_batch, "coils transformed at a time; 0: what memory allows")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--output-type", o->output_type, "magnitude, complex, or auto (complex in npy and cfl)")
+      ->check(CLI::IsMember({"auto", "magnitude", "complex"}))
+      ->capture_default_str();
+  app->add_option("--report", o->report, "folder for an HTML report with slices and the convergence curve");
+  app->add_flag("--verify", o->verify, "compare the operator with the exact DFT in double on a random subset");
+  declare_common(*app, *o, with_device | with_threads | with_force);
+  app->footer("Example: spinloom recon scan.mrd -o image.nii.gz --report report --verify\n"
+              "References: Pruessmann et al. 2001, Magn. Reson. Med. 46:638; Fessler et al. 2005, IEEE TSP 53:3393");
+  return {app, [=] {
+            if (o->recon.regularisation == Regularisation::none && o->recon.lambda > 0) {
+              if (reg->count() > 0) throw CLI::ValidationError("--lambda", "has no meaning with --reg none");
+              o->recon.regularisation = Regularisation::tikhonov;
+              o->console().note("--lambda without --reg: Tikhonov regularisation");
+            }
+            if (o->recon.regularisation != Regularisation::none && o->recon.lambda == 0) {
+              if (lambda->count() > 0)
+                o->recon.regularisation = Regularisation::none;  // a weight of 0 is no regularisation
+              else
+                o->recon.lambda = 1e-3;
+            }
+            if (o->recon.method == Method::gridding && o->recon.regularisation != Regularisation::none)
+              throw CLI::ValidationError("--reg", "gridding does not regularise; use --method cg");
+            run(*o);
+          }};
+}

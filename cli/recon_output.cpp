@@ -1,0 +1,109 @@
+#include "recon_output.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "spinloom/core/error.hpp"
+#include "spinloom/io/mosaic.hpp"
+#include "spinloom/io/png.hpp"
+#include "spinloom/io/report.hpp"
+
+using namespace spinloom;
+
+Array<cfloat> crop(const Array<cfloat>& image, const Shape& to) {
+  const Shape& from = image.shape();
+  if (from == to) return image.clone();
+  Array<cfloat> out(to);
+  for (Index i = 0; i < out.size(); ++i) {
+    Index rest = i, source = 0, step = 1;
+    for (std::size_t d = to.size(); d-- > 0;) {
+      source += (crop_start(from[d], to[d]) + rest % to[d]) * step;
+      rest /= to[d];
+      step *= from[d];
+    }
+    out[i] = image[source];
+  }
+  return out;
+}
+
+Image join_images(const std::vector<Measurement>& measurements, std::vector<Array<cfloat>> images) {
+  const Shape& size = images.front().shape();
+  std::set<int> slices;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    if (images[i].shape() != size)
+      throw ShapeError(fmt::format("image {} of the scan has shape {}, the first {}; give --matrix to make them alike", i,
+                                   to_string(images[i].shape()), to_string(size)));
+    slices.insert(measurements[i].label.slice);
+  }
+  // Labels are sorted by frame first and slice last, so a complete set of slices lies in order already.
+  const Index total = static_cast<Index>(images.size());
+  const Index planes = size.size() == 2 ? static_cast<Index>(slices.size()) : 1;
+  if (total % planes != 0)
+    throw FormatError(fmt::format("{} images do not divide over {} slices: some frame lacks a slice", total, planes));
+  Shape shape = size.size() == 2 ? Shape{total / planes, planes, size[0], size[1]}
+                                 : Shape{total, size[0], size[1], size[2]};
+  if (shape[0] == 1) shape.erase(shape.begin());
+  Array<cfloat> all(shape);
+  for (std::size_t i = 0; i < images.size(); ++i)
+    std::copy(images[i].begin(), images[i].end(), all.begin() + static_cast<Index>(i) * images[i].size());
+  Image image;
+  image.data = Tensor::copy_of(all);
+  image.geometry = measurements.front().geometry;
+  return image;
+}
+
+std::string without_ending(const std::string& path) {
+  for (const char* ending : {".nii.gz", ".nii", ".npy", ".cfl", ".hdr", ".png", ".h5", ".mrd"})
+    if (path.ends_with(ending)) return path.substr(0, path.size() - std::string(ending).size());
+  return path;
+}
+
+namespace {
+
+std::string png_bytes(const Tensor& pixels, const std::string& folder, OutputFile::Existing existing) {
+  const std::string path = folder + "/image.png";
+  write_png(path, pixels, existing);
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+Report::Table table_of(const std::string& title, const Json& object) {
+  Report::Table table{title, {}};
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_object() || (value.is_array() && value.size() > 8)) continue;
+    table.rows.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string write_recon_report(const std::string& folder, const Image& image, const Json& facts,
+                               const std::vector<std::vector<double>>& histories,
+                               const std::vector<std::string>& warnings, OutputFile::Existing existing) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder)) throw FileError(folder + ": cannot be created as a folder for the report");
+  Report report;
+  report.title = "Reconstruction of " + facts.at("scan").get<std::string>();
+  report.summary = fmt::format("{} image(s), {}", facts.at("images").size(), facts.at("reason").get<std::string>());
+  report.warnings = warnings;
+  const Mosaic mosaic = make_mosaic(image.data);
+  report.pictures.push_back({fmt::format("magnitude, {} slice(s), grey from {:.4g} to {:.4g}", mosaic.slices.size(),
+                                         mosaic.window.low, mosaic.window.high),
+                             png_bytes(mosaic.pixels, folder, existing)});
+  for (std::size_t i = 0; i < histories.size(); ++i)
+    if (histories[i].size() > 1)
+      report.curves.push_back({histories.size() > 1 ? fmt::format("Convergence of image {}", i) : "Convergence",
+                               "relative residual", histories[i], 0});
+  report.tables.push_back(table_of("Result", facts));
+  for (const auto& [name, value] : facts.items())
+    if (value.is_object()) report.tables.push_back(table_of(name, value));
+  return write_report(folder, report, existing);
+}

@@ -1,0 +1,53 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "spinloom/fourier/trajectory.hpp"
+
+namespace spinloom {
+
+/// The adjoint sum x[n] = sum_m y[m] exp(2 pi i k[m].r[n]) in single precision on the CPU, written in the
+/// order in which one makes it fast: each rung changes one thing. They are kept to be timed and read;
+/// make_dft() uses the last.
+enum class DftRung {
+  scatter,
+  gather,
+  fission,
+  registers,
+  chunk_arrays,
+  chunk_structures,
+  polynomial,
+  unrolled,
+  recurrence,
+  separable,
+};
+
+struct DftRungInfo {
+  DftRung rung;
+  std::string name;
+  std::string description;
+  /// Additions and multiplications per voxel and sample as the inner loop has them; a sine or a cosine counts
+  /// as one.
+  double flops_per_pair;
+  /// Bytes that the inner loop loads and stores per voxel and sample, whichever cache they come from.
+  double bytes_per_pair;
+
+  double operations_per_byte() const { return flops_per_pair / bytes_per_pair; }
+};
+
+/// All rungs, slowest first; bytes are for the vectors of this machine.
+const std::vector<DftRungInfo>& dft_rungs();
+
+/// Throws ArgumentError that lists the names when there is no such rung.
+const DftRungInfo& find_dft_rung(const std::string& name);
+
+/// Shapes   kspace [samples], image [matrix...]
+/// Accuracy float phases up to the recurrence, about 1e-7 * max |k|; the separable form has 5e-7. `scatter`
+/// adds in
+///          whatever order its threads arrive; all others give the same bits for any thread count
+/// Errors   those of make_dft(), and ShapeError
+void dft_adjoint_rung(DftRung rung, std::shared_ptr<const Trajectory> trajectory, const Shape& matrix,
+                      View<const cfloat> kspace, View<cfloat> image);
+
+}  // namespace spinloom

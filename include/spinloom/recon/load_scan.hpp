@@ -1,0 +1,28 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "spinloom/recon/assemble.hpp"
+
+namespace spinloom {
+
+struct LoadScanOptions {
+  std::string trajectory;              ///< file that takes the place of stored positions; empty: none
+  std::optional<TrajectoryUnit> unit;  ///< unset: the format's own, see docs/conventions.md
+  Shape matrix;                        ///< empty: that of the scan's header, or of Cartesian arrays
+  std::string group;                   ///< of an HDF5 file with several scans
+  std::optional<int> encoding;
+  bool merge_repetitions = false;  ///< repetitions are samples of one image instead of frames
+  Log log;
+};
+
+/// Reads a scan of any format and sorts it into measurements:
+///   MRD       .h5, .mrd (by content)
+///   BART cfl  k-space (1, samples, spokes, coils) with a trajectory, or Cartesian (x, y, z, coils) without
+///   npy       k-space [coils, samples...] with a trajectory [samples..., dims], or Cartesian [coils, (z,) y, x] without
+/// Cartesian arrays have the centre of k-space at floor(N / 2) of each axis.
+///
+/// Errors   FileError, FormatError, ShapeError, ArgumentError; arrays on a trajectory need a matrix
+Assembled load_scan(const std::string& path, const LoadScanOptions& options = {});
+
+}  // namespace spinloom

@@ -1,0 +1,17 @@
+#pragma once
+#include "spinloom/recon/reconstruct.hpp"
+
+namespace spinloom {
+
+/// What a reconstruction will need, before anything is allocated.
+struct Plan {
+  std::int64_t memory_bytes = 0;  ///< at its peak, the scan's own samples included
+  double seconds = 0;             ///< a rough guess for one measurement, from counted operations and typical rates
+  Index coil_batch = 0;           ///< coils transformed at a time
+  std::vector<std::string> lines;  ///< sizes, units, operator, memory and time in words
+};
+
+/// Throws DeviceError when the memory available on this machine does not suffice, with both numbers.
+Plan plan_reconstruction(const Measurement& measurement, const ReconstructionOptions& options);
+
+}  // namespace spinloom

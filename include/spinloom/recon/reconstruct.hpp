@@ -1,0 +1,96 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spinloom/core/log.hpp"
+#include "spinloom/mri/encoding.hpp"
+#include "spinloom/recon/measurement.hpp"
+
+namespace spinloom {
+
+enum class Method {
+  cg,        ///< conjugate gradients on the normal equations
+  gridding,  ///< density-compensated adjoint, or the inverse FFT where the samples lie on the grid
+};
+enum class FourierKind {
+  toeplitz,  ///< normal operator as a convolution, right-hand side by NUFFT
+  nufft,     ///< NUFFT pair
+  dft,       ///< exact DFT
+};
+enum class Regularisation { none, tikhonov, laplacian };
+enum class MapsSource { given, estimate, ones };
+enum class StartingImage { zero, gridding };
+
+std::string to_string(Method);
+std::string to_string(FourierKind);
+std::string to_string(Regularisation);
+std::string to_string(MapsSource);
+std::string to_string(StartingImage);
+
+struct ReconstructionOptions {
+  Method method = Method::cg;
+  FourierKind fourier = FourierKind::toeplitz;
+  double tolerance = 1e-4;  ///< of the Fourier operator
+  int iterations = 50;      ///< limit
+  double stop = 1e-3;       ///< relative residual of the normal equations to stop at
+  Regularisation regularisation = Regularisation::none;
+  double lambda = 0;  ///< relative to the largest eigenvalue of the normal operator
+  MapsSource maps = MapsSource::estimate;
+  std::shared_ptr<const Array<cfloat>> given_maps;  ///< [coils, matrix...], with MapsSource::given
+  double calibration_radius = 0;  ///< of the k-space centre that maps are estimated from [cycles per FOV]; 0: chosen
+  Index map_window = 5;           ///< box of the adaptive combination [voxels]
+  StartingImage start = StartingImage::zero;
+  Index coil_batch = 0;  ///< coils transformed at a time; 0: as many as fit in a quarter of the memory available
+  Device device;
+  Log log;
+  Progress progress;
+};
+
+struct ReconstructionTimes {
+  double maps = 0, plan = 0, solve = 0;  ///< seconds
+};
+
+/// What the iterations went through; for gridding 0 iterations and no residual.
+struct Convergence {
+  int iterations = 0;
+  double residual = 0;  ///< |E^H y - (E^H E + lambda R) rho| / |E^H y|, of the image returned
+  bool converged = false;
+  std::string reason;
+  std::vector<double> history;
+};
+
+struct Reconstruction {
+  Array<cfloat> image;                         ///< [matrix...], before any crop
+  std::shared_ptr<const Array<cfloat>> maps;   ///< those used
+  OperatorPtr<float> encoding;                 ///< E
+  OperatorPtr<float> normal;                   ///< E^H E as it was iterated with; null for gridding
+  Convergence convergence;
+  double lambda_absolute = 0;
+  double largest_eigenvalue = 0;  ///< of E^H E; 0 when no lambda asked for it
+  ReconstructionTimes seconds;
+  std::vector<std::string> notes;  ///< what was chosen where nothing was asked for
+};
+
+/// Reconstructs measurements one after the other,
+///   rho = argmin |E rho - y|^2 + lambda |E^H E| R(rho),   R = |rho|^2 (tikhonov) or |D rho|^2 (laplacian: D the
+///   finite differences along each axis, scaled as roughness_weights() does),
+/// and keeps the Fourier operators while trajectory and matrix stay the same.
+///
+/// Scaling  E is unitary-scaled (mri/encoding.hpp); gridding gives images of the same scale
+/// Errors   ArgumentError, ShapeError for options and maps that do not fit; NotConverged; Interrupted
+/// Threads  one measurement at a time per instance
+class Reconstructor {
+ public:
+  explicit Reconstructor(ReconstructionOptions options);
+  ~Reconstructor();
+  Reconstruction run(const Measurement& measurement);
+
+ private:
+  struct Operators;
+  ReconstructionOptions options_;
+  std::unique_ptr<Operators> operators_;
+};
+
+}  // namespace spinloom

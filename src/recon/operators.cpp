@@ -1,0 +1,49 @@
+#include "recon/operators.hpp"
+
+#include "spinloom/fourier/dft.hpp"
+#include "spinloom/fourier/nufft.hpp"
+#include "spinloom/fourier/toeplitz.hpp"
+#include "spinloom/runtime/hardware.hpp"
+
+namespace spinloom {
+namespace {
+
+/// `make`, remembering what it made for each number of coils.
+CoilTransform<float> cached(CoilTransform<float> make) {
+  auto made = std::make_shared<std::map<Index, OperatorPtr<float>>>();
+  return [make = std::move(make), made](Index coils) {
+    auto& entry = (*made)[coils];
+    if (!entry) entry = make(coils);
+    return entry;
+  };
+}
+
+}  // namespace
+
+Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options)
+    : trajectory(measurement.trajectory), matrix(measurement.matrix) {
+  const NufftOptions nufft{.tolerance = options.tolerance, .log = options.log};
+  if (options.fourier == FourierKind::dft) {
+    fourier = cached([k = trajectory, m = matrix, d = options.device](Index coils) {
+      return make_dft<float>(k, m, coils, d);
+    });
+    return;
+  }
+  fourier = cached([k = trajectory, m = matrix, d = options.device, nufft](Index coils) {
+    return make_nufft<float>(k, m, coils, nufft, d);
+  });
+  if (options.fourier == FourierKind::toeplitz)
+    gram = cached([k = trajectory, m = matrix, d = options.device, nufft](Index coils) {
+      return make_toeplitz<float>(k, m, {}, coils, nufft, d);
+    });
+}
+
+Index choose_coil_batch(Index coils, const Shape& matrix, Index asked) {
+  if (asked > 0) return std::min(asked, coils);
+  // Two images a coil (input and output of the transform), and the operators' own scratch about as much again.
+  const double bytes_per_coil = 4.0 * sizeof(cfloat) * static_cast<double>(count(matrix));
+  const double allowed = 0.25 * static_cast<double>(detect_hardware().memory_available_bytes);
+  return std::clamp<Index>(static_cast<Index>(allowed / bytes_per_coil), 1, coils);
+}
+
+}  // namespace spinloom

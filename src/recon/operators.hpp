@@ -1,0 +1,34 @@
+#pragma once
+#include <map>
+
+#include "spinloom/recon/reconstruct.hpp"
+
+namespace spinloom {
+
+/// The Fourier operators of one trajectory and matrix, made when first asked for and kept.
+struct Reconstructor::Operators {
+  std::shared_ptr<const Trajectory> trajectory;
+  Shape matrix;
+  CoilTransform<float> fourier;  ///< unscaled, for any number of coils
+  CoilTransform<float> gram;     ///< F^H F; empty when the pair is applied instead
+  Array<double> weights;         ///< density compensation of all samples; empty until gridding_weights() makes it
+
+  Operators(const Measurement& measurement, const ReconstructionOptions& options);
+  bool serve(const Measurement& measurement) const {
+    return trajectory == measurement.trajectory && matrix == measurement.matrix;
+  }
+};
+
+/// Coils transformed at a time: what was asked for, else as many as leave three quarters of the memory alone.
+Index choose_coil_batch(Index coils, const Shape& matrix, Index asked);
+
+/// Weights that make the adjoint an image of the scale of rho: 1 / multiplicity where all samples lie on grid points
+/// (the adjoint is then the inverse FFT), else Pipe and Menon's. The samples beyond `radius` (in cycles per field of
+/// view, elliptical on anisotropic matrices; 0: none are) get 0, and only those within are worked on.
+Array<double> gridding_weights(const Trajectory& trajectory, const Shape& matrix, double radius);
+
+/// Radius that the scan samples fully, as far as can be told from how many samples lie within it; at least 4 cycles,
+/// at most what the matrix holds.
+double fully_sampled_radius(const Trajectory& trajectory, const Shape& matrix);
+
+}  // namespace spinloom

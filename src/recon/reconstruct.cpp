@@ -1,0 +1,167 @@
+#include "spinloom/recon/reconstruct.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "recon/operators.hpp"
+#include "spinloom/core/error.hpp"
+#include "spinloom/mri/coil_maps.hpp"
+#include "spinloom/ops/vector_ops.hpp"
+#include "spinloom/solve/cg.hpp"
+#include "spinloom/solve/power_iteration.hpp"
+#include "spinloom/stencil/finite_difference.hpp"
+
+namespace spinloom {
+namespace {
+
+class Stopwatch {
+ public:
+  /// Seconds since the last call, or since the start.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+void check(const ReconstructionOptions& o) {
+  const auto refuse = [](const std::string& text) { throw ArgumentError("reconstruction: " + text); };
+  if (o.iterations < 0) refuse(fmt::format("{} iterations, expected 0 or more", o.iterations));
+  if (!(o.stop >= 0 && o.stop < 1)) refuse(fmt::format("stop = {:g}, expected a relative residual in [0, 1)", o.stop));
+  if (!(o.lambda >= 0) || !std::isfinite(o.lambda)) refuse(fmt::format("lambda = {:g}, expected 0 or more", o.lambda));
+  if (o.regularisation == Regularisation::none && o.lambda > 0)
+    refuse(fmt::format("lambda = {:g} without a regularisation; choose tikhonov or laplacian", o.lambda));
+  if (o.regularisation != Regularisation::none && o.lambda == 0)
+    refuse(fmt::format("{} regularisation with lambda = 0; give a lambda, 1e-3 say", to_string(o.regularisation)));
+  if (o.method == Method::gridding && o.regularisation != Regularisation::none)
+    refuse("gridding does not regularise; use the cg method");
+  if (o.maps == MapsSource::given && !o.given_maps) refuse("no sensitivity maps were given");
+}
+
+std::shared_ptr<const Array<cfloat>> find_maps(const Measurement& m, const ReconstructionOptions& o,
+                                               const CoilTransform<float>& fourier, Index batch,
+                                               std::vector<std::string>& notes) {
+  if (o.maps == MapsSource::given) {
+    require_coil_maps(o.given_maps->shape(), m.coils(), m.matrix);
+    return o.given_maps;
+  }
+  if (o.maps == MapsSource::ones || m.coils() == 1) {
+    notes.push_back(m.coils() == 1 ? "one coil: its sensitivity is taken as 1 everywhere"
+                                   : "every coil is taken to see the same image (maps of ones)");
+    return std::make_shared<Array<cfloat>>(coil_maps_of_ones<float>(m.coils(), m.matrix));
+  }
+  const double radius =
+      o.calibration_radius > 0 ? o.calibration_radius : fully_sampled_radius(*m.trajectory, m.matrix);
+  const auto weights = gridding_weights(*m.trajectory, m.matrix, radius);
+  const auto images = calibration_images<float>(m.kspace.view(), *m.trajectory, weights.view(), m.matrix, fourier,
+                                                {.radius = radius, .coil_batch = batch});
+  notes.push_back(fmt::format("sensitivity maps from the k-space centre, radius {:g} cycles per field of view, box of "
+                              "{} voxels",
+                              radius, o.map_window));
+  return std::make_shared<Array<cfloat>>(estimate_coil_maps<float>(images.view(), {.window = o.map_window}));
+}
+
+/// x / sum_c |s_c|^2 where that is not 0: undoes the maps' own scale, which matters to gridding only.
+void divide_by_coverage(const Array<cfloat>& maps, View<cfloat> x) {
+  const auto coverage = root_sum_of_squares<float>(maps.view());
+  for (Index i = 0; i < x.size(); ++i) {
+    const float square = coverage[i] * coverage[i];
+    x[i] = square > 0 ? x[i] / square : cfloat(0);
+  }
+}
+
+/// The residual of a run falls from 1 to `stop`, on a logarithmic scale nearly evenly.
+double share_done(int iteration, double residual, const ReconstructionOptions& o) {
+  double share = o.iterations > 0 ? double(iteration) / o.iterations : 1;
+  if (o.stop > 0 && residual > 0) share = std::max(share, std::log(std::min(residual, 1.0)) / std::log(o.stop));
+  return std::clamp(share, 0.0, 1.0);
+}
+
+}  // namespace
+
+Reconstructor::Reconstructor(ReconstructionOptions options) : options_(std::move(options)) { check(options_); }
+Reconstructor::~Reconstructor() = default;
+
+Reconstruction Reconstructor::run(const Measurement& m) {
+  const ReconstructionOptions& o = options_;
+  Reconstruction result;
+  Stopwatch watch;
+  m.trajectory->require_fits(m.matrix);
+  if (!all_finite<cfloat>(m.kspace.view()))
+    throw ArgumentError("reconstruction: the k-space data has values that are not finite; remove those lines");
+  if (!operators_ || !operators_->serve(m)) operators_ = std::make_unique<Operators>(m, o);
+  const Index batch = choose_coil_batch(m.coils(), m.matrix, o.coil_batch);
+  operators_->fourier(batch);
+  result.seconds.plan = watch.lap();
+
+  result.maps = find_maps(m, o, operators_->fourier, batch, result.notes);
+  result.seconds.maps = watch.lap();
+
+  result.encoding = make_encoding<float>(result.maps, operators_->fourier, batch, operators_->gram);
+  result.image = Array<cfloat>::zeros(m.matrix);
+  if (o.method == Method::gridding || o.start == StartingImage::gridding) {
+    if (operators_->weights.empty()) operators_->weights = gridding_weights(*m.trajectory, m.matrix, 0);
+    result.seconds.plan += watch.lap();
+    weighted_adjoint<float>(*result.encoding, operators_->weights.view(), m.kspace.view(), result.image.view());
+    divide_by_coverage(*result.maps, result.image.view());
+  }
+  if (o.method == Method::gridding) {
+    result.convergence.converged = true;
+    result.convergence.reason = "gridding does not iterate";
+    result.seconds.solve = watch.lap();
+    return result;
+  }
+
+  result.normal = normal<float>(result.encoding);
+  result.seconds.plan += watch.lap();
+  OperatorPtr<float> system = result.normal;
+  if (o.regularisation != Regularisation::none) {
+    result.largest_eigenvalue = power_iteration<float>(*result.normal, {.iterations = 20, .tolerance = 1e-2}).eigenvalue;
+    result.lambda_absolute = o.lambda * result.largest_eigenvalue;
+    OperatorPtr<float> penalty = identity<float>(m.matrix);
+    if (o.regularisation == Regularisation::laplacian) {
+      std::vector<double> voxel(m.matrix.size(), 1.0);
+      for (std::size_t d = 0; d < voxel.size(); ++d)
+        if (d < m.fov_mm.size() && m.fov_mm[d] > 0) voxel[d] = m.fov_mm[d] / double(m.matrix[d]);
+      penalty = normal<float>(make_finite_difference<float>(m.matrix, roughness_weights(m.matrix, voxel)));
+    }
+    system = sum<float>({result.normal, penalty}, {1.0f, static_cast<float>(result.lambda_absolute)});
+  }
+
+  Array<cfloat> rhs(m.matrix);
+  result.encoding->adjoint(m.kspace.view(), rhs.view());
+  const auto report = [&](const CgStep<float>& step) {
+    if (o.progress)
+      o.progress("conjugate gradients", share_done(step.iteration, step.residual, o),
+                 fmt::format("iteration {}, residual {:.2e}", step.iteration, step.residual));
+    return Next::go_on;
+  };
+  const CgResult cg_result =
+      cg<float>(*system, rhs.view(), {.iterations = o.iterations, .tolerance = o.stop}, result.image.view(), report);
+  if (o.progress)
+    o.progress("conjugate gradients", 1, fmt::format("iteration {}, residual {:.2e}", cg_result.iterations, cg_result.residual));
+  result.convergence = {cg_result.iterations, cg_result.residual, cg_result.converged, cg_result.reason,
+                        cg_result.history};
+  result.seconds.solve = watch.lap();
+  return result;
+}
+
+std::string to_string(Method m) { return m == Method::cg ? "cg" : "gridding"; }
+std::string to_string(FourierKind f) {
+  return f == FourierKind::toeplitz ? "toeplitz" : f == FourierKind::nufft ? "nufft" : "dft";
+}
+std::string to_string(Regularisation r) {
+  return r == Regularisation::none ? "none" : r == Regularisation::tikhonov ? "tikhonov" : "laplacian";
+}
+std::string to_string(MapsSource m) {
+  return m == MapsSource::given ? "given" : m == MapsSource::estimate ? "estimate" : "ones";
+}
+std::string to_string(StartingImage s) { return s == StartingImage::zero ? "zero" : "gridding"; }
+
+}  // namespace spinloom
