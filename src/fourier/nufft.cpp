@@ -8,13 +8,6 @@
 #include "spinloom/fourier/dft.hpp"
 
 namespace spinloom {
-namespace {
-
-/// Bytes of what a plan keeps per sample: place in the trajectory, grid offset, three fractions.
-template <class Real>
-constexpr Index point_bytes = 2 * Index(sizeof(Index)) + 3 * Index(sizeof(Real));
-
-}  // namespace
 
 template <class Real>
 OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils,
@@ -39,6 +32,13 @@ OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape
   return std::make_shared<cpu::Nufft<Real>>(*trajectory, std::move(matrix), coils, choice);
 }
 
+template <class Real>
+std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, const NufftOptions& options) {
+  return cpu::Nufft<Real>::memory_bytes(matrix, samples, choose_grid<Real>(matrix, samples, options));
+}
+
+template std::int64_t nufft_memory_bytes<float>(const Shape&, Index, const NufftOptions&);
+template std::int64_t nufft_memory_bytes<double>(const Shape&, Index, const NufftOptions&);
 template OperatorPtr<float> make_nufft(std::shared_ptr<const Trajectory>, Shape, Index, const NufftOptions&,
                                        Device);
 template OperatorPtr<double> make_nufft(std::shared_ptr<const Trajectory>, Shape, Index, const NufftOptions&,

@@ -78,6 +78,15 @@ OperatorPtr<Real> make_toeplitz(std::shared_ptr<const Trajectory> trajectory, Sh
                                                options.tolerance);
 }
 
+template <class Real>
+ToeplitzMemory toeplitz_memory_bytes(const Shape& matrix, Index samples, Index coils,
+                                     const NufftOptions& options) {
+  choose_grid<Real>(matrix, samples, options);  // refuses options that mean nothing
+  return cpu::Toeplitz<Real>::memory_bytes(matrix, samples, coils, options.tolerance);
+}
+
+template ToeplitzMemory toeplitz_memory_bytes<float>(const Shape&, Index, Index, const NufftOptions&);
+template ToeplitzMemory toeplitz_memory_bytes<double>(const Shape&, Index, Index, const NufftOptions&);
 template OperatorPtr<float> make_toeplitz(std::shared_ptr<const Trajectory>, Shape, View<const double>, Index,
                                           const NufftOptions&, Device);
 template OperatorPtr<double> make_toeplitz(std::shared_ptr<const Trajectory>, Shape, View<const double>,

@@ -20,11 +20,13 @@ Index cell_of(const Shape& cells, const std::vector<Index>& lag, int sign) {
 template <class Real>
 void shifted_weights(const Trajectory& k, const Shape& matrix, View<const double> weights,
                      const std::vector<Index>& shift, View<std::complex<Real>> out) {
+  std::vector<const double*> axes;
+  for (int d = 0; d < k.dims(); ++d) axes.push_back(k.axis(d).data);
   parallel_blocks(k.samples(), 1 << 14, [&](Index begin, Index end, int) {
     for (Index m = begin; m < end; ++m) {
       double turns = 0;
       for (std::size_t d = 0; d < matrix.size(); ++d) {
-        const double part = k.axis(static_cast<int>(d))[m] * double(shift[d]) / double(matrix[d]);
+        const double part = axes[d][m] * double(shift[d]) / double(matrix[d]);
         turns += part - std::rint(part);
       }
       const double w = weights.data == nullptr ? 1.0 : weights[m];

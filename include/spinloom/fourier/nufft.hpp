@@ -7,20 +7,25 @@ namespace spinloom {
 
 /// Settings of the NUFFT. One knob: the accuracy wanted.
 struct NufftOptions {
-  /// Relative L2 error aimed at: 1e-2 to 1e-6 in float, to 1e-12 in double. A smaller value is served at the floor of
-  /// the precision, with a warning.
+  /// Relative L2 error aimed at: 1e-2 to 1e-6 in float, to 1e-12 in double. A smaller value is served at the
+  /// floor of the precision, with a warning.
   double tolerance = 1e-4;
   /// Grid size over image size per axis; 0 lets the cost model choose. Otherwise in [1.15, 4].
   double oversampling = 0;
   Log log;  ///< receives the warning
 };
 
-/// The non-uniform Fourier transform of fourier/dft.hpp by gridding, to a tolerance. Same shapes, signs, scaling and
-/// errors. The same input gives the same bits for any thread count.
+/// The non-uniform Fourier transform of fourier/dft.hpp by gridding, to a tolerance. Same shapes, signs,
+/// scaling and errors. The same input gives the same bits for any thread count.
 ///
 /// Source   Barnett, Magland & af Klinteberg 2019, SIAM J. Sci. Comput. 41(5):C479
 template <class Real>
 OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils = 1,
                              const NufftOptions& options = {}, Device device = {});
+
+/// What such an operator needs beside its input and output: while it exists, and at most while it is applied
+/// by one caller. Throws what make_nufft() throws for these arguments.
+template <class Real>
+std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, const NufftOptions& options = {});
 
 }  // namespace spinloom

@@ -69,6 +69,14 @@ Nufft<Real>::Nufft(const Trajectory& trajectory, Shape matrix, Index coils, cons
 }
 
 template <class Real>
+std::int64_t Nufft<Real>::memory_bytes(const Shape& matrix, Index samples, const GridChoice& choice) {
+  const Index point = 2 * Index(sizeof(Index)) + 3 * Index(sizeof(Real)), value = Index(sizeof(Complex));
+  // While sorting, the tile of each sample stands where its value will.
+  return layout_for(Axes(matrix), choice).size * value +
+         samples * (point + std::max(value, Index(sizeof(Index))));
+}
+
+template <class Real>
 SeparableFactor<Real> Nufft<Real>::factor(Real overall) const {
   return {{deapodisation_[0].data(), deapodisation_[1].data(), deapodisation_[2].data()}, overall};
 }

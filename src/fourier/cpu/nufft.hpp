@@ -17,6 +17,7 @@ class Nufft final : public LinearOperator<Real> {
  public:
   using Complex = std::complex<Real>;
   Nufft(const Trajectory& trajectory, Shape matrix, Index coils, const GridChoice& choice);
+  static std::int64_t memory_bytes(const Shape& matrix, Index samples, const GridChoice& choice);
   std::string name() const override { return "NUFFT"; }
   Shape domain() const override { return prepend(coils_, matrix_); }
   Shape range() const override { return {coils_, points_.samples}; }

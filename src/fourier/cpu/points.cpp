@@ -54,11 +54,13 @@ Points<Real> sort_points(const Trajectory& trajectory, const std::array<int, 3>&
   for (std::size_t d = 0; d < 3; ++d) tiles[d] = (grid.cells[d] + tile_side - 1) / tile_side;
   const Index tile_count = tiles[0] * tiles[1] * tiles[2];
 
+  std::array<const double*, 3> k{};
+  for (std::size_t d = 0; d < 3; ++d)
+    if (axes[d] >= 0) k[d] = trajectory.axis(axes[d]).data;
   const auto cells_of = [&](Index sample) {
     std::array<Cell, 3> cell{};
     for (std::size_t d = 0; d < 3; ++d)
-      if (axes[d] >= 0)
-        cell[d] = locate(trajectory.axis(axes[d])[sample], matrix[d], grid.cells[d], grid.taps[d]);
+      if (axes[d] >= 0) cell[d] = locate(k[d][sample], matrix[d], grid.cells[d], grid.taps[d]);
     return cell;
   };
 

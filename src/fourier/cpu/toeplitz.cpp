@@ -1,5 +1,7 @@
 #include "fourier/cpu/toeplitz.hpp"
 
+#include <algorithm>
+
 #include "fft/cpu/passes.hpp"
 #include "fourier/cpu/axes.hpp"
 #include "fourier/toeplitz_kernel.hpp"
@@ -12,6 +14,11 @@ std::shared_ptr<ScratchPool> pool_of_reals(Index reals, std::size_t size) {
   return std::make_shared<ScratchPool>(static_cast<std::size_t>(reals) * size);
 }
 
+/// The error of q enters every application, so it stays well below what was asked for;
+double kernel_tolerance(double tolerance) { return std::max(0.1 * tolerance, 1e-13); }
+/// below 1e-5 a float's own gridding no longer does.
+bool in_own_precision(double tolerance) { return kernel_tolerance(tolerance) > 0.99e-5; }
+
 }  // namespace
 
 template <class Real>
@@ -23,13 +30,28 @@ Toeplitz<Real>::Toeplitz(const std::shared_ptr<const Trajectory>& trajectory, Sh
       spectrum_(Array<Real>::zeros({layout_.spectrum_reals()})),
       work_(pool_of_reals(layout_.work_reals(), sizeof(Real))),
       scratch_(pool_of_reals(layout_.scratch_reals(), sizeof(Real))) {
-  // The error of q enters every application, so it stays well below what was asked for; below 1e-5 a float's
-  // own gridding no longer does.
-  const double wanted = 0.1 * tolerance;
-  if (wanted >= 1e-5)
-    make_spectrum<Real>(trajectory, weights, wanted);
+  if (in_own_precision(tolerance))
+    make_spectrum<Real>(trajectory, weights, kernel_tolerance(tolerance));
   else
-    make_spectrum<double>(trajectory, weights, std::max(wanted, 1e-13));
+    make_spectrum<double>(trajectory, weights, kernel_tolerance(tolerance));
+}
+
+template <class Real>
+ToeplitzMemory Toeplitz<Real>::memory_bytes(const Shape& matrix, Index samples, Index coils,
+                                            double tolerance) {
+  const ToeplitzLayout<Real> layout(Axes(matrix).voxels);
+  const Index threads = thread_count(), real = Index(sizeof(Real));
+  const Index at_once = layout.planes() > 1 ? 1 : std::min(coils, threads);
+  const Index spectrum = layout.spectrum_reals() * real;
+  const Index work = (at_once * layout.work_reals() + threads * layout.scratch_reals()) * real;
+  Index cells = 1;
+  for (std::size_t d = 0; d < 3; ++d) cells *= layout.halves[d] * layout.n[d];
+  const bool own = in_own_precision(tolerance);
+  const NufftOptions options{.tolerance = kernel_tolerance(tolerance), .oversampling = 0, .log = {}};
+  const Index gridding = own ? nufft_memory_bytes<Real>(matrix, samples, options)
+                             : nufft_memory_bytes<double>(matrix, samples, options);
+  const Index value = 2 * (own ? real : Index(sizeof(double)));
+  return {spectrum + gridding + (cells + samples + count(matrix)) * value, spectrum + work};
 }
 
 template <class Real>
