@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 #include <ismrmrd/dataset.h>
 #include <ismrmrd/xml.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "example_scan.hpp"
 #include "spinloom/core/error.hpp"
@@ -110,6 +113,22 @@ TEST(MrdWrite, RefusesWhatTheFormatHasNoRoomForAndLeavesNothing) {
   scan.acquisitions = {example_line(4, 2, 2, 1)};
   scan.acquisitions[0].data.pop_back();
   EXPECT_THROW(write_mrd(folder.file("a.h5"), scan, refuse), ArgumentError);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file(".")));
+}
+
+TEST(MrdWrite, SaysWhenTheDiskIsFullAndLeavesNothing) {
+  const TemporaryFolder folder;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = 50000;
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string error =
+      message_of([&] { write_mrd(folder.file("a.h5"), radial_scan(64, 90, 4), refuse); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_NE(error.find("a.h5: cannot be written: File too large"), std::string::npos) << error;
   EXPECT_TRUE(std::filesystem::is_empty(folder.file(".")));
 }
 
