@@ -40,7 +40,8 @@ class TempFolder {
   }
   /// Number of files, hidden ones included.
   std::size_t count() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
   }
 
  private:
@@ -106,7 +107,9 @@ std::string refusal(const Action& action) {
   return "";
 }
 
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 #define EXPECT_SAYS(text, part) EXPECT_PRED2(::spinloom::testing::contains, text, part)
 
