@@ -22,7 +22,10 @@ namespace spinloom::testing {
 class TempFolder {
  public:
   TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "spinloom_test_XXXXXX").string();
+    // In memory where there is such a place: thousands of small files are written, some flushed to the disk.
+    const bool has_memory = ::access("/dev/shm", W_OK) == 0;
+    const std::filesystem::path parent = has_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string name = (parent / "spinloom_test_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     path_ = name;
   }
