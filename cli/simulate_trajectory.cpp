@@ -62,7 +62,7 @@ void TrajectoryChoice::declare(CLI::App& app) {
   app.add_option("--alpha", alpha,
                  "spirals of radius t^alpha; 1 is Archimedean, above it the centre is denser")
       ->group(group);
-  app.add_option("--turns", turns, "turns of one spiral; 0: Nyquist at the rim")->group(group);
+  app.add_option("--turns", turns, "turns of one spiral; 0: arms 0.8 cycles apart at the rim")->group(group);
   app.add_option("--oversampling", oversampling, "samples per cycle along spirals")->group(group);
   app.add_option("--cones", cones, "polar angles; 0: the Nyquist number")->group(group);
   app.add_option("--acceleration-y", acceleration_y, "measure every n-th line")->group(group);

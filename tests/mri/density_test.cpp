@@ -74,6 +74,30 @@ TEST(Density, ReconstructsConstantData) {
   for (Index n = 0; n < 256; ++n) EXPECT_LT(std::abs(image[n] - expected[n]), 0.01 * peak) << n;
 }
 
+TEST(Density, TurnsDataIntoTheImage) {
+  // A Gaussian blob s^-2 exp(-pi |r - c|^2 / s^2) has the transform exp(-pi s^2 |k|^2 - 2 pi i k.c), which is nothing
+  // at the rim: what differs comes from the weights alone.
+  const Shape matrix{24, 21};
+  const double s = 0.15, cy = 0.2, cx = -0.1, pi = std::numbers::pi;
+  for (const Readouts& r :
+       {radial2d(matrix), spiral2d(matrix, {.interleaves = 4}), spiral2d(matrix, {.alpha = 2})}) {
+    const auto w = weights_of(*r.trajectory, matrix, {.support = r.support});
+    Array<cdouble> y({1, w.size()}), expected(prepend(1, matrix));
+    for (Index m = 0; m < w.size(); ++m) {
+      const double ky = r.trajectory->axis(0)[m], kx = r.trajectory->axis(1)[m];
+      const double size = w[m] * std::exp(-pi * s * s * (ky * ky + kx * kx));
+      y[m] = std::polar(size, -2 * pi * (ky * cy + kx * cx));
+    }
+    for (Index n = 0; n < expected.size(); ++n) {
+      const double dy = double(n / 21 - 12) / 24 - cy, dx = double(n % 21 - 10) / 21 - cx;
+      expected[n] = std::exp(-pi * (dy * dy + dx * dx) / (s * s)) / (s * s);
+    }
+    EXPECT_LT(
+        testing::relative_error(testing::adjoint_of(*make_dft<double>(r.trajectory, matrix), y), expected),
+        0.03);
+  }
+}
+
 TEST(Density, MatchesTheClosedFormOfSpokesInTheirInterior) {
   const Shape matrix{12, 12};
   const RadialOptions options{.spokes = 40, .readout = 24};
