@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
       add_view(program),
       add_convert(program),
       add_bench(program),
+      add_simulate(program),
   };
 
   const Command* chosen = nullptr;
