@@ -38,4 +38,6 @@ struct Bench {
 const std::vector<Bench>& benches();
 
 BenchResult bench_fhd(const BenchRequest& request);
+BenchResult bench_normal(const BenchRequest& request);
+BenchResult bench_nufft(const BenchRequest& request);
 BenchResult bench_stream(const BenchRequest& request);

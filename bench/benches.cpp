@@ -5,6 +5,9 @@ const std::vector<Bench>& benches() {
       {"stream", "memory bandwidth: copy, triad, and copy past the caches", 0, bench_stream},
       {"fhd", "the exact adjoint DFT, rung by rung from atomics to a matrix product",
        takes_matrix | takes_samples | takes_rung, bench_fhd},
+      {"nufft", "the NUFFT, types 1 and 2, at three tolerances", takes_matrix | takes_samples, bench_nufft},
+      {"normal", "the Toeplitz normal operator against FFTW on a padded grid", takes_matrix | takes_samples,
+       bench_normal},
   };
   return all;
 }

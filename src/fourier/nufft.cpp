@@ -33,12 +33,12 @@ OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape
 }
 
 template <class Real>
-std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, const NufftOptions& options) {
+std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, Index, const NufftOptions& options) {
   return cpu::Nufft<Real>::memory_bytes(matrix, samples, choose_grid<Real>(matrix, samples, options));
 }
 
-template std::int64_t nufft_memory_bytes<float>(const Shape&, Index, const NufftOptions&);
-template std::int64_t nufft_memory_bytes<double>(const Shape&, Index, const NufftOptions&);
+template std::int64_t nufft_memory_bytes<float>(const Shape&, Index, Index, const NufftOptions&);
+template std::int64_t nufft_memory_bytes<double>(const Shape&, Index, Index, const NufftOptions&);
 template OperatorPtr<float> make_nufft(std::shared_ptr<const Trajectory>, Shape, Index, const NufftOptions&,
                                        Device);
 template OperatorPtr<double> make_nufft(std::shared_ptr<const Trajectory>, Shape, Index, const NufftOptions&,

@@ -79,14 +79,21 @@ OperatorPtr<Real> make_toeplitz(std::shared_ptr<const Trajectory> trajectory, Sh
 }
 
 template <class Real>
-ToeplitzMemory toeplitz_memory_bytes(const Shape& matrix, Index samples, Index coils,
-                                     const NufftOptions& options) {
-  choose_grid<Real>(matrix, samples, options);  // refuses options that mean nothing
-  return cpu::Toeplitz<Real>::memory_bytes(matrix, samples, coils, options.tolerance);
+std::int64_t toeplitz_memory_bytes(const Shape& matrix, Index coils, const NufftOptions& options) {
+  choose_grid<Real>(matrix, 0, options);  // refuses options that mean nothing
+  return cpu::Toeplitz<Real>::applying_bytes(matrix, coils);
 }
 
-template ToeplitzMemory toeplitz_memory_bytes<float>(const Shape&, Index, Index, const NufftOptions&);
-template ToeplitzMemory toeplitz_memory_bytes<double>(const Shape&, Index, Index, const NufftOptions&);
+template <class Real>
+std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, const NufftOptions& options) {
+  choose_grid<Real>(matrix, samples, options);
+  return cpu::Toeplitz<Real>::planning_bytes(matrix, samples, options.tolerance);
+}
+
+template std::int64_t toeplitz_memory_bytes<float>(const Shape&, Index, const NufftOptions&);
+template std::int64_t toeplitz_memory_bytes<double>(const Shape&, Index, const NufftOptions&);
+template std::int64_t toeplitz_planning_bytes<float>(const Shape&, Index, const NufftOptions&);
+template std::int64_t toeplitz_planning_bytes<double>(const Shape&, Index, const NufftOptions&);
 template OperatorPtr<float> make_toeplitz(std::shared_ptr<const Trajectory>, Shape, View<const double>, Index,
                                           const NufftOptions&, Device);
 template OperatorPtr<double> make_toeplitz(std::shared_ptr<const Trajectory>, Shape, View<const double>,

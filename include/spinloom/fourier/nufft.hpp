@@ -23,9 +23,11 @@ template <class Real>
 OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils = 1,
                              const NufftOptions& options = {}, Device device = {});
 
-/// What such an operator needs beside its input and output: while it exists, and at most while it is applied
-/// by one caller. Throws what make_nufft() throws for these arguments.
+/// Bytes that such an operator needs beside its input and output, while it is made and while it is applied by one
+/// caller. Coils are worked on one by one, so their number does not matter. Throws ArgumentError for options that
+/// make_nufft() refuses.
 template <class Real>
-std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, const NufftOptions& options = {});
+std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, Index coils = 1,
+                                const NufftOptions& options = {});
 
 }  // namespace spinloom

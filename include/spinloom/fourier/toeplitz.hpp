@@ -16,14 +16,13 @@ OperatorPtr<Real> make_toeplitz(std::shared_ptr<const Trajectory> trajectory, Sh
                                 View<const double> weights, Index coils = 1, const NufftOptions& options = {},
                                 Device device = {});
 
-/// What such an operator needs beside its input and output, in bytes. Coils are worked on one by one; of 2D
-/// images as many at once as there are threads.
-struct ToeplitzMemory {
-  std::int64_t planning;  ///< at most while it is made, the spectrum included
-  std::int64_t applying;  ///< the spectrum, and the most that one caller borrows
-};
+/// Bytes that such an operator needs beside its input and output while it is applied by one caller, its spectrum
+/// included. Coils are worked on one by one; of 2D images as many at once as there are threads.
 template <class Real>
-ToeplitzMemory toeplitz_memory_bytes(const Shape& matrix, Index samples, Index coils = 1,
-                                     const NufftOptions& options = {});
+std::int64_t toeplitz_memory_bytes(const Shape& matrix, Index coils = 1, const NufftOptions& options = {});
+
+/// The most that it needs while it is made, its spectrum included.
+template <class Real>
+std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, const NufftOptions& options = {});
 
 }  // namespace spinloom

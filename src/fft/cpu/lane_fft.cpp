@@ -11,6 +11,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace spinloom::cpu::HWY_NAMESPACE {
+namespace {  // other files have functions of these names for the same targets
 
 template <class Real>
 void transform(const LanePlan<Real>& plan, bool inverse, Real* data, Real* scratch) {
@@ -123,8 +124,10 @@ LaneKernels<Real> kernels() {
   return {&transform<Real>, &load_columns<Real>, &store_columns<Real>,
           &load_rows<Real>, &store_rows<Real>,   &scale<Real>};
 }
-LaneKernels<float> float_kernels() { return kernels<float>(); }
-LaneKernels<double> double_kernels() { return kernels<double>(); }
+}  // namespace
+
+LaneKernels<float> lane_float_kernels() { return kernels<float>(); }
+LaneKernels<double> lane_double_kernels() { return kernels<double>(); }
 
 }  // namespace spinloom::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -132,17 +135,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace spinloom::cpu {
 
-HWY_EXPORT(float_kernels);
-HWY_EXPORT(double_kernels);
+HWY_EXPORT(lane_float_kernels);
+HWY_EXPORT(lane_double_kernels);
 
 template <>
 const LaneKernels<float>& lane_kernels() {
-  static const LaneKernels<float> table = HWY_DYNAMIC_DISPATCH(float_kernels)();
+  static const LaneKernels<float> table = HWY_DYNAMIC_DISPATCH(lane_float_kernels)();
   return table;
 }
 template <>
 const LaneKernels<double>& lane_kernels() {
-  static const LaneKernels<double> table = HWY_DYNAMIC_DISPATCH(double_kernels)();
+  static const LaneKernels<double> table = HWY_DYNAMIC_DISPATCH(lane_double_kernels)();
   return table;
 }
 

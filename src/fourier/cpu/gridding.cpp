@@ -9,6 +9,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace spinloom::cpu::HWY_NAMESPACE {
+namespace {  // other files have functions of these names for the same targets
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class Real>
@@ -196,6 +197,8 @@ template <class Real>
 void spread_samples(const SpreadJob<Real>& job) {
   with_vectors<Real>(job.kernel.width, job);
 }
+
+}  // namespace
 
 #define SPINLOOM_JOBS(Real)                                                                               \
   void interpolate_##Real(const GhostGrid& g, const KernelTable<Real>& k, const Points<Real>& p, Index b, \

@@ -37,21 +37,26 @@ Toeplitz<Real>::Toeplitz(const std::shared_ptr<const Trajectory>& trajectory, Sh
 }
 
 template <class Real>
-ToeplitzMemory Toeplitz<Real>::memory_bytes(const Shape& matrix, Index samples, Index coils,
-                                            double tolerance) {
+std::int64_t Toeplitz<Real>::applying_bytes(const Shape& matrix, Index coils) {
   const ToeplitzLayout<Real> layout(Axes(matrix).voxels);
-  const Index threads = thread_count(), real = Index(sizeof(Real));
+  const Index threads = thread_count();
   const Index at_once = layout.planes() > 1 ? 1 : std::min(coils, threads);
-  const Index spectrum = layout.spectrum_reals() * real;
-  const Index work = (at_once * layout.work_reals() + threads * layout.scratch_reals()) * real;
-  Index cells = 1;
-  for (std::size_t d = 0; d < 3; ++d) cells *= layout.halves[d] * layout.n[d];
+  return (layout.spectrum_reals() + at_once * layout.work_reals() + threads * layout.scratch_reals()) *
+         Index(sizeof(Real));
+}
+
+template <class Real>
+std::int64_t Toeplitz<Real>::planning_bytes(const Shape& matrix, Index samples, double tolerance) {
+  const ToeplitzLayout<Real> layout(Axes(matrix).voxels);
   const bool own = in_own_precision(tolerance);
   const NufftOptions options{.tolerance = kernel_tolerance(tolerance), .oversampling = 0, .log = {}};
-  const Index gridding = own ? nufft_memory_bytes<Real>(matrix, samples, options)
-                             : nufft_memory_bytes<double>(matrix, samples, options);
-  const Index value = 2 * (own ? real : Index(sizeof(double)));
-  return {spectrum + gridding + (cells + samples + count(matrix)) * value, spectrum + work};
+  const Index gridding = own ? nufft_memory_bytes<Real>(matrix, samples, 1, options)
+                             : nufft_memory_bytes<double>(matrix, samples, 1, options);
+  Index values = samples + count(matrix), cells = 1;
+  for (std::size_t d = 0; d < 3; ++d) cells *= layout.halves[d] * layout.n[d];
+  values += cells;
+  return layout.spectrum_reals() * Index(sizeof(Real)) + gridding +
+         values * 2 * Index(own ? sizeof(Real) : sizeof(double));
 }
 
 template <class Real>

@@ -14,7 +14,8 @@ class Toeplitz final : public LinearOperator<Real> {
   using Complex = std::complex<Real>;
   Toeplitz(const std::shared_ptr<const Trajectory>& trajectory, Shape matrix, View<const double> weights,
            Index coils, double tolerance);
-  static ToeplitzMemory memory_bytes(const Shape& matrix, Index samples, Index coils, double tolerance);
+  static std::int64_t applying_bytes(const Shape& matrix, Index coils);
+  static std::int64_t planning_bytes(const Shape& matrix, Index samples, double tolerance);
   std::string name() const override { return "Toeplitz normal operator"; }
   Shape domain() const override { return prepend(coils_, matrix_); }
   Shape range() const override { return domain(); }

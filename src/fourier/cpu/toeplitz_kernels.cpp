@@ -11,6 +11,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace spinloom::cpu::HWY_NAMESPACE {
+namespace {  // other files have functions of these names for the same targets
 
 /// A line of `count` values padded with zeros, times the modulation when Modulated.
 template <class Real, bool Modulated>
@@ -224,6 +225,8 @@ template <class Real>
 ToeplitzKernels<Real> kernels() {
   return {&z_forward<Real>, &plane<Real>, &z_inverse<Real>};
 }
+}  // namespace
+
 ToeplitzKernels<float> float_toeplitz() { return kernels<float>(); }
 ToeplitzKernels<double> double_toeplitz() { return kernels<double>(); }
 
