@@ -21,6 +21,48 @@ std::recursive_mutex& library_mutex() {
   return mutex;
 }
 
+/// Whether all bits that a number uses lie within its bytes.
+bool is_sound_number(hid_t number) {
+  const std::size_t bits = 8 * H5Tget_size(number);
+  const int offset = H5Tget_offset(number);
+  const std::size_t precision = H5Tget_precision(number);
+  if (precision == 0 || offset < 0 || precision > bits || static_cast<std::size_t>(offset) > bits - precision)
+    return false;
+  if (H5Tget_class(number) != H5T_FLOAT) return true;
+  std::size_t sign = 0, exponent = 0, exponent_size = 0, mantissa = 0, mantissa_size = 0;
+  if (H5Tget_fields(number, &sign, &exponent, &exponent_size, &mantissa, &mantissa_size) < 0) return false;
+  return exponent_size > 0 && mantissa_size > 0 && sign < bits && exponent_size <= bits &&
+         mantissa_size <= bits && exponent <= bits - exponent_size && mantissa <= bits - mantissa_size;
+}
+
+bool is_sound(hid_t stored, int depth) {
+  const std::size_t size = H5Tget_size(stored);
+  if (size == 0 || depth > 8) return false;
+  switch (H5Tget_class(stored)) {
+    case H5T_INTEGER:
+    case H5T_FLOAT: return is_sound_number(stored);
+    case H5T_ARRAY:
+    case H5T_VLEN: {
+      const Handle base = type(H5Tget_super(stored));
+      return base && is_sound(base.get(), depth + 1) &&
+             (H5Tget_class(stored) == H5T_VLEN || size % H5Tget_size(base.get()) == 0);
+    }
+    case H5T_COMPOUND: {
+      std::size_t used = 0;
+      for (int i = 0; i < H5Tget_nmembers(stored); ++i) {
+        const Handle member = type(H5Tget_member_type(stored, static_cast<unsigned>(i)));
+        const std::size_t offset = H5Tget_member_offset(stored, static_cast<unsigned>(i));
+        const std::size_t length = member ? H5Tget_size(member.get()) : 0;
+        if (!member || offset > size || length > size - offset || !is_sound(member.get(), depth + 1))
+          return false;
+        used += length;
+      }
+      return used <= size;  // members do not overlap
+    }
+    default: return true;
+  }
+}
+
 }  // namespace
 
 Session::Session() : lock_(library_mutex()) {
@@ -117,6 +159,10 @@ bool has_member(hid_t compound, const char* name) {
   return false;
 }
 
+void require_sound(hid_t stored) {
+  if (!is_sound(stored, 0)) throw FormatError("the description of its records is damaged");
+}
+
 std::string read_string(hid_t dataset, const std::string& name) {
   const Handle stored = type(H5Dget_type(dataset));
   if (!stored || H5Tget_class(stored.get()) != H5T_STRING)
@@ -150,6 +196,22 @@ std::string read_string(hid_t dataset, const std::string& name) {
   result.resize(strnlen(result.data(), size));
   while (!result.empty() && result.back() == ' ') result.pop_back();
   return result;
+}
+
+FileInMemory::FileInMemory(std::size_t expected_bytes) : access_(property(H5Pcreate(H5P_FILE_ACCESS))) {
+  constexpr std::size_t least = std::size_t{1} << 20;
+  H5Pset_fapl_core(access_.get(), std::max(least, expected_bytes), false);
+  file_ = Handle(H5Fcreate("in memory", H5F_ACC_TRUNC, H5P_DEFAULT, access_.get()), H5Fclose);
+  if (!file_) throw FileError(fmt::format("HDF5 cannot make a file in memory: {}", reason()));
+}
+
+void FileInMemory::write_to(OutputFile& output) {
+  require_written(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), output.path());
+  const ssize_t bytes = H5Fget_file_image(file_.get(), nullptr, 0);
+  void* memory = nullptr;  // of the pointer that the driver keeps
+  require_written(H5Fget_vfd_handle(file_.get(), access_.get(), &memory), output.path());
+  if (bytes <= 0 || !memory) throw FileError(fmt::format("{}: HDF5 gives no file to write", output.path()));
+  output.write(*static_cast<void**>(memory), static_cast<std::size_t>(bytes));
 }
 
 }  // namespace spinloom::hdf5

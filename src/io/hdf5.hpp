@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "spinloom/core/shape.hpp"
+#include "spinloom/io/output_file.hpp"
 
 /// The little of HDF5's C interface that the file formats share, with owners for its handles.
 namespace spinloom::hdf5 {
@@ -67,6 +68,10 @@ Handle open_dataset(hid_t file, const std::string& name);  ///< FormatError when
 Shape shape_of(hid_t dataset);  ///< FormatError for a dataset without a simple shape
 bool has_member(hid_t compound, const char* name);
 
+/// Throws FormatError for a stored type whose parts do not lie within it, as in damaged files: HDF5 converts
+/// such records without looking and reads beyond its buffers.
+void require_sound(hid_t type);
+
 /// First string of a dataset of strings: variable or fixed length, any character set, scalar or an array.
 std::string read_string(hid_t dataset, const std::string& name);
 
@@ -75,5 +80,18 @@ void require(herr_t status, const std::string& what);
 
 /// Throws FileError "PATH: cannot be written: ..." for a negative status.
 void require_written(herr_t status, const std::string& path);
+
+/// A file that HDF5 makes in memory and we write to disk: when a disk is full, HDF5 can neither write nor
+/// close its own file and crashes as the program ends. Costs the file's size in memory.
+class FileInMemory {
+ public:
+  explicit FileInMemory(std::size_t expected_bytes);
+  hid_t get() const { return file_.get(); }
+  /// Replaces the content of `output`; groups and datasets must be closed.
+  void write_to(OutputFile& output);
+
+ private:
+  Handle access_, file_;
+};
 
 }  // namespace spinloom::hdf5

@@ -31,8 +31,8 @@ int take_slot(const std::string& name) {
       slots[i].live = true;
       return static_cast<int>(i);
     }
-  throw FileError(fmt::format("{}: the name is too long, or more than {} files are being written at once", name,
-                              slots.size()));
+  throw FileError(fmt::format("{}: the name is too long, or more than {} files are being written at once",
+                              name, slots.size()));
 }
 
 void free_slot(int i) {
@@ -48,10 +48,12 @@ OutputFile::OutputFile(std::string path, Existing existing) : path_(std::move(pa
   const fs::path target(path_);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   std::error_code error;
-  if (target.filename().empty()) throw FileError(fmt::format("{}: expected the name of a file to write", path_));
+  if (target.filename().empty())
+    throw FileError(fmt::format("{}: expected the name of a file to write", path_));
   if (!fs::is_directory(folder, error))
     throw FileError(fmt::format("{}: the folder {} does not exist; create it first", path_, folder.string()));
-  if (fs::is_directory(target, error)) throw FileError(fmt::format("{}: is a folder, expected a file name", path_));
+  if (fs::is_directory(target, error))
+    throw FileError(fmt::format("{}: is a folder, expected a file name", path_));
   if (existing == Existing::refuse && fs::exists(target, error))
     throw FileError(fmt::format("{}: exists already; use --force to replace it", path_));
 

@@ -101,7 +101,8 @@ TEST(MrdHeader, WarnsOfAFieldOfViewThatIsMissingOrInMetres) {
   const Parsed metres = parse(header(box("encodedSpace", "8", "8", "1", "0.2323")));
   EXPECT_NE(metres.warnings.find("looks like metres"), std::string::npos);
   EXPECT_EQ(metres.scan.encodings[0].encoded.fov_mm[2], 0.2323);
-  EXPECT_EQ(parse(header(box("encodedSpace", "8", "8", "1", "220"))).warnings, "");
+  EXPECT_EQ(
+      parse(header(box("encodedSpace", "8", "8", "1", "220") + "<trajectory>epi</trajectory>")).warnings, "");
 }
 
 TEST(MrdHeader, IgnoresEmptyElements) {

@@ -116,7 +116,10 @@ std::string trajectory_kind(const pugi::xml_node& node, const Log& log) {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const char* known : {"cartesian", "epi", "radial", "goldenangle", "spiral", "other"})
     if (kind == known) return kind;
-  warn(log, fmt::format("header: trajectory is '{}', which MRD does not know; taken as other", text(node)));
+  if (kind.empty())
+    warn(log, "header: names no kind of trajectory; taken as other");
+  else
+    warn(log, fmt::format("header: trajectory is '{}', which MRD does not know; taken as other", text(node)));
   return "other";
 }
 

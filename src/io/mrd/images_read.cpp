@@ -43,6 +43,7 @@ void read_pixels(hid_t data, const std::string& name, MrdImages& images) {
                                   H5Dget_storage_size(data)));
 
   const hdf5::Handle stored = hdf5::type(H5Dget_type(data));
+  hdf5::require_sound(stored.get());
   const H5T_class_t kind = H5Tget_class(stored.get());
   images.is_complex = kind == H5T_COMPOUND;
   if (images.is_complex &&

@@ -93,6 +93,7 @@ hdf5::Handle acquisition_head_type(hid_t stored) {
 hdf5::Handle acquisition_type(hid_t stored) {
   if (stored >= 0 && H5Tget_class(stored) != H5T_COMPOUND)
     throw FormatError("it does not hold records of {head, traj, data}");
+  if (stored >= 0) hdf5::require_sound(stored);
   const hdf5::Handle floats = hdf5::type(H5Tvlen_create(H5T_NATIVE_FLOAT));
   Builder b(sizeof(AcquisitionRecord), stored);
   if (!b.is_stored("head")) throw FormatError("its records have no member 'head'");
@@ -105,6 +106,7 @@ hdf5::Handle acquisition_type(hid_t stored) {
 
 hdf5::Handle image_head_type(hid_t stored) {
   using H = ImageHead;
+  if (stored >= 0) hdf5::require_sound(stored);
   Builder b(sizeof(H), stored);
   b.add("version", offsetof(H, version), H5T_NATIVE_UINT16);
   b.add("data_type", offsetof(H, data_type), H5T_NATIVE_UINT16);
