@@ -82,6 +82,13 @@ SeparableFactor<Real> Nufft<Real>::factor(Real overall) const {
 }
 
 template <class Real>
+Index Nufft<Real>::tile_grain(Index tiles) const {
+  // Some thousand samples are worth waking a thread for; colours have about equal shares of them.
+  constexpr Index enough = 2048;
+  return std::max<Index>(1, tiles * enough * Index(points_.colours.size()) / points_.samples);
+}
+
+template <class Real>
 void Nufft<Real>::do_forward(View<const Complex> x, View<Complex> y) const {
   const auto grid_memory = grids_->borrow(), sample_memory = samples_->borrow();
   auto* grid = reinterpret_cast<Complex*>(grid_memory.get());
@@ -115,13 +122,15 @@ void Nufft<Real>::do_adjoint(View<const Complex> y, View<Complex> x) const {
     });
     parallel_blocks(grid_.size, 1 << 16,
                     [&](Index begin, Index end, int) { std::fill(grid + begin, grid + end, Complex(0)); });
-    for (const std::vector<Tile>& tiles : points_.colours)
-      parallel_blocks(static_cast<Index>(tiles.size()), 1, [&](Index begin, Index end, int) {
+    for (const std::vector<Tile>& tiles : points_.colours) {
+      const auto size = static_cast<Index>(tiles.size());
+      parallel_blocks(size, tile_grain(size), [&](Index begin, Index end, int) {
         for (Index t = begin; t < end; ++t) {
           const Tile& tile = tiles[static_cast<std::size_t>(t)];
           spread(grid_, kernel_, points_, tile.begin, tile.end, scale, sorted, grid);
         }
       });
+    }
     fold_ghosts(grid_, grid);
     fft_.inverse(grid, factor(std::ldexp(Real(1), e)), x.slice(c).data);
   }

@@ -26,6 +26,7 @@ class Nufft final : public LinearOperator<Real> {
   void do_forward(View<const Complex> x, View<Complex> y) const override;
   void do_adjoint(View<const Complex> y, View<Complex> x) const override;
   SeparableFactor<Real> factor(Real overall) const;
+  Index tile_grain(Index tiles) const;
 
   Shape matrix_;
   Index coils_;
