@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "fourier/cuda/dft.hpp"
 #include "fourier/reference/dft.hpp"
 #include "spinloom/core/error.hpp"
 
@@ -47,7 +48,8 @@ OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape m
                            Device device) {
   trajectory->require_fits(matrix);
   if (coils < 1) throw ArgumentError(fmt::format("exact DFT: {} coils, expected at least 1", coils));
-  (void)device;
+  if (device.kind == DeviceKind::cuda)
+    return cuda::make_dft<Real>(std::move(trajectory), std::move(matrix), coils, device, cuda::most_exact_method<Real>(device));
   return std::make_shared<ReferenceDft<Real>>(std::move(trajectory), std::move(matrix), coils);
 }
 
