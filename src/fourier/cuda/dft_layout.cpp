@@ -9,7 +9,7 @@ Index up(Index n, Index multiple) { return (n + multiple - 1) / multiple * multi
 
 }  // namespace
 
-DftLayout choose_dft_layout(const Shape& matrix, Index coils) {
+DftLayout choose_dft_layout(const Shape& matrix, Index coils, DftCosts costs) {
   Shape full(3, 1);
   std::copy(matrix.begin(), matrix.end(), full.begin() + (3 - static_cast<Index>(matrix.size())));
   const Index nz = full[0], ny = full[1], nx = full[2];
@@ -18,10 +18,8 @@ DftLayout choose_dft_layout(const Shape& matrix, Index coils) {
   for (Index fold = 1; fold < 2 * ny; fold *= 2) {
     const Index outers = (ny + fold - 1) / fold, groups = nz * outers, half = (nx * fold + 1) / 2;
     const Index rows = up(2 * groups, tile_multiple), columns = up(2 * half, tile_multiple);
-    // Per sample: one product costs 1, one operand's value about as much as 100 products, tensor cores being
-    // that fast.
-    const double cost = double(coils) * double(rows) * double(columns) +
-                        100.0 * (double(coils) * double(rows) + double(columns));
+    const double cost = double(coils * rows) * double(columns) + costs.row * double(coils * rows) +
+                        costs.column * double(columns);
     if (least >= 0 && cost >= least) continue;
     least = cost;
     best = {static_cast<int>(nz),   static_cast<int>(ny),     static_cast<int>(nx),

@@ -15,8 +15,14 @@ struct DftLayout {
 /// Tiles are whole multiples of this in both directions, which every product kernel's tile divides.
 constexpr int tile_multiple = 256;
 
-/// The cut with the fewest operations for `coils` coils: products of padded rows and columns, and the making
-/// of the operands.
-DftLayout choose_dft_layout(const Shape& matrix, Index coils);
+/// What one row and one column cost per sample beside the matrix product, in multiply-adds of tensor cores:
+/// making an operand's value, or turning and adding a group's sum.
+struct DftCosts {
+  double row, column;
+};
+constexpr DftCosts adjoint_costs{100, 100}, forward_costs{200, 100};
+
+/// The cut with the least cost for `coils` coils.
+DftLayout choose_dft_layout(const Shape& matrix, Index coils, DftCosts costs);
 
 }  // namespace spinloom::cuda

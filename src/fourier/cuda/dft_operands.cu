@@ -41,52 +41,41 @@ extern "C" __global__ void __launch_bounds__(256) find_largest(const float2* dat
   if (threadIdx.x % 32 == 0) atomicMax(largest + blockIdx.y, most);
 }
 
-// Tables for samples first .. first + width, of which those from `samples` on are at k = 0: [z][m], [outer][m],
-// [inner][m], [x][m]. blockIdx.x counts through all of them.
+// Tables for samples first .. first + width, of which those from `samples` on are at k = 0: [z][m], [inner][m], [x][m]
+// and [outer][m], or, when data is given, [coil][outer][m] with the data multiplied in (0 beyond the last sample).
+// blockIdx.x counts through all rows of all of them.
 extern "C" __global__ void __launch_bounds__(128)
-make_tables(Layout g, const Turns* k, Index samples, Index first, int width, float2* z_table, float2* outer_table,
-            float2* inner_table, float2* x_table) {
+make_tables(Layout g, const Turns* k, Index samples, Index first, int width, float2* z_table, float2* inner_table,
+            float2* x_table, float2* outer_table, const float2* data, const unsigned* largest) {
   const int m = blockIdx.y * 128 + threadIdx.x;
   if (m >= width) return;
   const bool exists = first + m < samples;
-  const Turns kz = exists ? k[first + m] : 0, ky = exists ? k[samples + first + m] : 0,
-              kx = exists ? k[2 * samples + first + m] : 0;
+  const auto along = [&](int axis) { return exists ? k[axis * samples + first + m] : 0; };
   int entry = blockIdx.x;
   float2* table;
   Complexf value;
   if (entry < g.nz) {
-    value = unit(turns(kz, 2 * (entry - g.nz / 2)));
+    value = unit(turns(along(0), 2 * (entry - g.nz / 2)));
     table = z_table;
-  } else if ((entry -= g.nz) < g.outers) {
-    value = unit(turns(ky, 2 * g.fold * entry + g.fold - 1 - 2 * (g.ny / 2)) + turns(kx, g.nx - 1 - 2 * (g.nx / 2)));
-    table = outer_table;
-  } else if ((entry -= g.outers) < g.fold) {
-    value = unit(turns(ky, 2 * entry - (g.fold - 1)));
+  } else if ((entry -= g.nz) < g.fold) {
+    value = unit(turns(along(1), 2 * entry - (g.fold - 1)));
     value = {value.re * COLUMN_SCALE, value.im * COLUMN_SCALE};
     table = inner_table;
-  } else {
-    entry -= g.fold;
-    value = unit(turns(kx, 2 * entry - (g.nx - 1)));
+  } else if ((entry -= g.fold) < g.nx) {
+    value = unit(turns(along(2), 2 * entry - (g.nx - 1)));
     table = x_table;
+  } else {
+    entry -= g.nx;
+    const int outer = entry % g.outers, coil = entry / g.outers;
+    value = unit(turns(along(1), 2 * g.fold * outer + g.fold - 1 - 2 * (g.ny / 2)) + turns(along(2), g.nx - 1 - 2 * (g.nx / 2)));
+    table = outer_table;
+    if (data != nullptr) {
+      const float2 d = exists ? data[coil * samples + first + m] : make_float2(0, 0);
+      const float scale = scale_of(largest[coil]);
+      value = value * Complexf{d.x * scale, d.y * scale};
+    }
   }
   table[(Index)entry * width + m] = make_float2(value.re, value.im);
-}
-
-// [coil][outer][m]: outer_table times the data, scaled; 0 beyond the last sample.
-extern "C" __global__ void __launch_bounds__(128)
-weigh_outer(Layout g, const float2* outer_table, const float2* data, const unsigned* largest, Index samples, Index first,
-            int width, float2* weighted) {
-  const int m = blockIdx.y * 128 + threadIdx.x;
-  if (m >= width) return;
-  const int outer = blockIdx.x, coil = blockIdx.z;
-  float2 result = make_float2(0, 0);
-  if (first + m < samples) {
-    const float2 d = data[coil * samples + first + m], t = outer_table[(Index)outer * width + m];
-    const float scale = scale_of(largest[coil]);
-    const Complexf v = Complexf{d.x * scale, d.y * scale} * Complexf{t.x, t.y};
-    result = make_float2(v.re, v.im);
-  }
-  weighted[((Index)coil * g.outers + outer) * width + m] = result;
 }
 
 __device__ inline void load_eight(const float2* table, Complexf (&out)[8]) {
@@ -97,75 +86,86 @@ __device__ inline void load_eight(const float2* table, Complexf (&out)[8]) {
   }
 }
 
-// Adjoint, rows 2 g and 2 g + 1: real and imaginary part of D[m] exp(i psi(g, m)), k runs over samples. A thread makes
-// eight samples of all groups of one z; z = nz stands for the rows that only fill the last tile.
-extern "C" __global__ void __launch_bounds__(256)
-make_sample_rows(Layout g, const float2* z_table, const float2* weighted, int width, char* hi, char* lo) {
-  const int m = 8 * (blockIdx.x * 8 + threadIdx.x % 8), z = blockIdx.y * 32 + threadIdx.x / 8, coil = blockIdx.z;
-  if (m >= width || z > g.nz) return;
-  const Index rows = (Index)gridDim.z * g.rows, first_row = (Index)coil * g.rows;
-  if (z == g.nz) {
-    const float zeros[8] = {};
-    for (int row = 2 * g.groups; row < g.rows; ++row) store_piece(hi, lo, piece_offset(rows, first_row + row, m), zeros);
-    return;
-  }
-  Complexf zs[8];
-  load_eight(z_table + (Index)z * width + m, zs);
-  for (int outer = 0; outer < g.outers; ++outer) {
-    Complexf ds[8];
-    load_eight(weighted + ((Index)coil * g.outers + outer) * width + m, ds);
-    float re[8], im[8];
+__device__ inline void store_product(const Complexf (&a)[8], const float2* b_table, char* hi, char* lo, Index rows, Index row,
+                                     int m) {
+  Complexf b[8];
+  load_eight(b_table + m, b);
+  float re[8], im[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const Complexf v = zs[i] * ds[i];
-      re[i] = v.re;
-      im[i] = v.im;
-    }
-    const Index row = first_row + 2 * (z * g.outers + outer);
-    store_piece(hi, lo, piece_offset(rows, row, m), re);
-    store_piece(hi, lo, piece_offset(rows, row + 1, m), im);
+  for (int i = 0; i < 8; ++i) {
+    const Complexf v = a[i] * b[i];
+    re[i] = v.re;
+    im[i] = v.im;
   }
+  store_piece(hi, lo, piece_offset(rows, row, m), re);
+  store_piece(hi, lo, piece_offset(rows, row + 1, m), im);
 }
 
-// Adjoint, rows 2 q and 2 q + 1 of the second operand: cos and sin of theta(q, m).
+// Adjoint, both operands; k runs over samples, and a thread makes eight of them.
+//   a, rows 2 g and 2 g + 1: real and imaginary part of D[m] exp(i psi(g, m)); a thread makes all groups of one z
+//   b, rows 2 q and 2 q + 1: cos and sin of theta(q, m); a thread makes all columns of one x
+// Rows that only fill the last tile are zeros. blockIdx.y counts 32 z of coil 0, 1, ..., then 32 x.
 extern "C" __global__ void __launch_bounds__(256)
-make_sample_columns(Layout g, const float2* inner_table, const float2* x_table, int width, char* hi, char* lo) {
-  const int m = 8 * (blockIdx.x * 8 + threadIdx.x % 8), q = blockIdx.y * 32 + threadIdx.x / 8;
-  if (m >= width || 2 * q >= g.columns) return;
-  float c[8] = {}, s[8] = {};
-  if (q < g.half) {
-    Complexf inner[8], x[8];
-    load_eight(inner_table + (Index)(q / g.nx) * width + m, inner);
-    load_eight(x_table + (Index)(q % g.nx) * width + m, x);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const Complexf v = inner[i] * x[i];
-      c[i] = v.re;
-      s[i] = v.im;
-    }
-  }
-  store_piece(hi, lo, piece_offset(g.columns, 2 * q, m), c);
-  store_piece(hi, lo, piece_offset(g.columns, 2 * q + 1, m), s);
-}
-
-// Forward, one row per sample: cos and sin of theta(q, m) side by side, k runs over columns. A thread makes one
-// sample's block of 64.
-extern "C" __global__ void __launch_bounds__(128)
-make_columns_per_sample(Layout g, const float2* inner_table, const float2* x_table, int width, char* hi, char* lo) {
-  const int m = blockIdx.x * 128 + threadIdx.x, block = blockIdx.y;
+make_adjoint_operands(Layout g, int coils, const float2* z_table, const float2* weighted, const float2* inner_table,
+                      const float2* x_table, int width, char* a_hi, char* a_lo, char* b_hi, char* b_lo) {
+  const int m = 8 * (blockIdx.x * 8 + threadIdx.x % 8), z_blocks = (g.nz + 32) / 32;  // one z more, for the filling rows
   if (m >= width) return;
+  const float zeros[8] = {};
+  Complexf own[8];
+  if ((int)blockIdx.y < z_blocks * coils) {
+    const int coil = blockIdx.y / z_blocks, z = blockIdx.y % z_blocks * 32 + threadIdx.x / 8;
+    const Index rows = (Index)coils * g.rows, first_row = (Index)coil * g.rows;
+    if (z > g.nz) return;
+    if (z == g.nz) {
+      for (int row = 2 * g.groups; row < g.rows; ++row) store_piece(a_hi, a_lo, piece_offset(rows, first_row + row, m), zeros);
+      return;
+    }
+    load_eight(z_table + (Index)z * width + m, own);
+    for (int outer = 0; outer < g.outers; ++outer)
+      store_product(own, weighted + ((Index)coil * g.outers + outer) * width, a_hi, a_lo, rows, first_row + 2 * (z * g.outers + outer), m);
+  } else {
+    const int x = (blockIdx.y - z_blocks * coils) * 32 + threadIdx.x / 8;
+    if (x > g.nx) return;
+    if (x == g.nx) {
+      for (int row = 2 * g.half; row < g.columns; ++row) store_piece(b_hi, b_lo, piece_offset(g.columns, row, m), zeros);
+      return;
+    }
+    load_eight(x_table + (Index)x * width + m, own);
+    for (int inner = 0; inner * g.nx + x < g.half; ++inner)
+      store_product(own, inner_table + (Index)inner * width, b_hi, b_lo, g.columns, 2 * (inner * g.nx + x), m);
+  }
+}
+
+// Forward, one row per sample: cos and sin of theta(q, m) side by side, k runs over columns. A block makes 128 samples'
+// block of 64, which lie together: they are brought in order in shared memory and leave in one piece.
+extern "C" __global__ void __launch_bounds__(128)
+make_forward_samples(Layout g, const float2* inner_table, const float2* x_table, int width, char* hi, char* lo) {
+  __shared__ __align__(16) char ordered[1 + SPLIT][128 * 128];
+  const int m = blockIdx.x * 128 + threadIdx.x, first_q = blockIdx.y * 32;
+  int inner = first_q / g.nx, x = first_q % g.nx;
+  float2 a = first_q < g.half ? inner_table[(Index)inner * width + m] : make_float2(0, 0);
   for (int piece = 0; piece < 8; ++piece) {
     float v[8] = {};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int q = block * 32 + piece * 4 + i;
-      if (q >= g.half) continue;
-      const float2 inner = inner_table[(Index)(q / g.nx) * width + m], x = x_table[(Index)(q % g.nx) * width + m];
-      const Complexf value = Complexf{inner.x, inner.y} * Complexf{x.x, x.y};
-      v[2 * i] = value.re;
-      v[2 * i + 1] = value.im;
+      if (first_q + piece * 4 + i < g.half) {
+        const float2 b = x_table[(Index)x * width + m];
+        const Complexf value = Complexf{a.x, a.y} * Complexf{b.x, b.y};
+        v[2 * i] = value.re;
+        v[2 * i + 1] = value.im;
+      }
+      if (++x == g.nx) {
+        x = 0;
+        if (++inner < g.fold) a = inner_table[(Index)inner * width + m];
+      }
     }
-    store_piece(hi, lo, piece_offset(width, m, block * 64 + piece * 8), v);
+    store_piece(ordered[0], ordered[SPLIT], piece_offset(128, threadIdx.x, piece * 8), v);
+  }
+  __syncthreads();
+  const Index begin = ((Index)blockIdx.y * width + blockIdx.x * 128) * 128;
+  for (int i = threadIdx.x; i < 1024; i += 128) {
+    ((uint4*)(hi + begin))[i] = ((const uint4*)ordered[0])[i];
+    if (SPLIT) ((uint4*)(lo + begin))[i] = ((const uint4*)ordered[SPLIT])[i];
   }
 }
 

@@ -17,17 +17,34 @@ namespace {
 
 /// A chunk's operands are written, then read, so they should stay in the level 2 cache (50 MB on an H200),
 /// while a chunk must be long beside a launch.
-constexpr Index chunk_bytes = Index{64} << 20, shortest_chunk = 2048, longest_chunk = 8192;
+static const Index chunk_bytes = Index{getenv("TUNE_MB") ? atoi(getenv("TUNE_MB")) : 64} << 20;
+constexpr Index shortest_chunk = 2048, longest_chunk = 8192;
 /// Chunks that are issued before the host waits: a user's interrupt must not find seconds of work under way.
 constexpr Index chunks_between_waits = 64;
 
 Index up(Index n, Index multiple) { return (n + multiple - 1) / multiple * multiple; }
 unsigned blocks_of(Index n, Index size) { return static_cast<unsigned>((n + size - 1) / size); }
 
-/// Length of a chunk of samples of the given cost. A multiple of 128, which all kernels' tiles divide.
+/// Length of a chunk of samples of the given cost. A multiple of 256, two tiles of the largest kernel.
 Index chunk_length(Index samples, Index bytes_per_sample, Index longest) {
-  return std::min(up(samples, 128),
-                  std::clamp(chunk_bytes / bytes_per_sample, shortest_chunk, longest) / 128 * 128);
+  return std::min(up(samples, 256),
+                  std::clamp(chunk_bytes / bytes_per_sample, shortest_chunk, longest) / 256 * 256);
+}
+
+/// The same for the forward product, where each 128 samples make `tiles` blocks: of the lengths up to the
+/// longest, the one that leaves the fewest multiprocessors idle in the last wave.
+Index chunk_of_whole_waves(Index longest, Index tiles, Index multiprocessors) {
+  Index best = longest;
+  double best_use = 0;
+  for (Index width = longest; width >= std::max<Index>(longest / 2, 256); width -= 256) {
+    const Index blocks = width / 128 * tiles, waves = (blocks + multiprocessors - 1) / multiprocessors;
+    const double use = double(blocks) / double(waves * multiprocessors);
+    if (use > best_use + 0.01) {
+      best = width;
+      best_use = use;
+    }
+  }
+  return best;
 }
 
 /// Runs body(first, width) over chunks.
@@ -36,7 +53,7 @@ void for_chunks(const Context& context, Index samples, Index width, const Body& 
   Index issued = 0;
   for (Index first = 0; first < samples; first += width) {
     check_interrupt();
-    body(first, std::min(width, up(samples - first, 128)));
+    body(first, std::min(width, up(samples - first, 256)));
     if (++issued % chunks_between_waits == 0) context.synchronize();
   }
 }
@@ -56,7 +73,7 @@ struct Operands {
         coils(coils_),
         largest(c, static_cast<std::size_t>(coils_)),
         z_table(c, static_cast<std::size_t>(l.nz * longest)),
-        outer_table(c, static_cast<std::size_t>(l.outers * longest)),
+        outer_table(c, static_cast<std::size_t>(coils_ * l.outers * longest)),
         inner_table(c, static_cast<std::size_t>(l.fold * longest)),
         x_table(c, static_cast<std::size_t>(l.nx * longest)) {}
 
@@ -71,9 +88,11 @@ struct Operands {
            {std::min(blocks_of(per_coil, 2048), 512u), static_cast<unsigned>(coils)}, {256}, 0, data,
            per_coil, largest.data());
   }
-  void make_tables(const std::uint64_t* k, Index samples, Index first, int width) const {
-    run("make_tables", {static_cast<unsigned>(g.nz + g.outers + g.fold + g.nx), blocks_of(width, 128)}, 128,
-        k, samples, first, width, z_table.data(), outer_table.data(), inner_table.data(), x_table.data());
+  /// With data of all coils, outer_table holds it multiplied in, [coil][outer][m].
+  void make_tables(const std::uint64_t* k, Index samples, Index first, int width, const cfloat* data) const {
+    const Index entries = Index{g.nz} + g.fold + g.nx + g.outers * (data == nullptr ? 1 : coils);
+    run("make_tables", {static_cast<unsigned>(entries), blocks_of(width, 128)}, 128, k, samples, first, width,
+        z_table.data(), inner_table.data(), x_table.data(), outer_table.data(), data, largest.data());
   }
 
   Context& context;
@@ -86,13 +105,15 @@ struct Operands {
 
 /// Memory of one operand, FP16 values and their rests.
 struct OperandMemory {
-  OperandMemory(Context& c, Index rows_, Index k, bool is_split)
+  OperandMemory(Context& c, Index rows_, Index k, bool is_split_)
       : hi(c, static_cast<std::size_t>(rows_ * k * 2)),
-        lo(c, is_split ? static_cast<std::size_t>(rows_ * k * 2) : 1),
-        rows(rows_) {}
-  Operand operand() const { return {hi.data(), lo.data(), rows}; }
+        lo(c, is_split_ ? static_cast<std::size_t>(rows_ * k * 2) : 1),
+        rows(rows_),
+        is_split(is_split_) {}
+  Operand operand() const { return {hi.data(), is_split ? lo.data() : nullptr, rows}; }
   Scratch<std::byte> hi, lo;
   Index rows;
+  bool is_split;
 };
 
 Index table_bytes(const DftLayout& g) { return 8 * (Index{g.nz} + g.outers + g.fold + g.nx); }
@@ -108,7 +129,7 @@ DftMatrixProduct::DftMatrixProduct(Context& context, Shape matrix, DftMethod met
 template <class Batch>
 void DftMatrixProduct::in_batches(Index coils, const Batch& batch) const {
   // The sums of one coil, and as much again for its operands, may take half of what is free.
-  const DftLayout g = choose_dft_layout(matrix_, 1);
+  const DftLayout g = choose_dft_layout(matrix_, 1, adjoint_costs);
   const Index per_coil = 8 * Index{g.rows} * g.columns;
   const Index at_once =
       std::clamp<Index>(static_cast<Index>(context_.free_memory_bytes()) / 2 / per_coil, 1, coils);
@@ -131,8 +152,8 @@ void DftMatrixProduct::forward(const std::uint64_t* k, Index samples, Index coil
 
 void DftMatrixProduct::adjoint_batch(const std::uint64_t* k, Index samples, Index coils, const cfloat* kspace,
                                      cfloat* image) const {
-  const DftLayout g = choose_dft_layout(matrix_, coils);
-  const ProductKernel kernel = product_kernel(is_split_, false, has_warpgroups_);
+  const DftLayout g = choose_dft_layout(matrix_, coils, adjoint_costs);
+  const ProductKernel& kernel = product_kernel(is_split_, false, has_warpgroups_);
   const Index rows = coils * g.rows, tiles = rows / kernel.tile_rows * (g.columns / kernel.tile_columns);
   // Few tiles leave the card idle, so samples are cut into parts that are summed apart, each at least 512
   // samples long.
@@ -142,21 +163,18 @@ void DftMatrixProduct::adjoint_batch(const std::uint64_t* k, Index samples, Inde
   const Index width = chunk_length(samples, operand_bytes + table_bytes(g), longest_chunk * parts);
 
   const Operands make(context_, g, is_split_, width, coils);
-  const Scratch<cfloat> weighted(context_, static_cast<std::size_t>(coils * g.outers * width));
   const OperandMemory a(context_, rows, width, is_split_), b(context_, g.columns, width, is_split_);
   const Scratch<float> sums(context_, static_cast<std::size_t>(parts * rows * g.columns));
 
   make.find_largest(kspace, samples);
   for_chunks(context_, samples, width, [&](Index first, Index chunk) {
     const int w = static_cast<int>(chunk);
-    const auto z = static_cast<unsigned>(coils);
-    make.make_tables(k, samples, first, w);
-    make.run("weigh_outer", {static_cast<unsigned>(g.outers), blocks_of(w, 128), z}, 128,
-             make.outer_table.data(), kspace, make.largest.data(), samples, first, w, weighted.data());
-    make.run("make_sample_rows", {blocks_of(w, 64), blocks_of(g.nz + 1, 32), z}, 256, make.z_table.data(),
-             weighted.data(), w, a.hi.data(), a.lo.data());
-    make.run("make_sample_columns", {blocks_of(w, 64), blocks_of(g.columns / 2, 32)}, 256,
-             make.inner_table.data(), make.x_table.data(), w, b.hi.data(), b.lo.data());
+    make.make_tables(k, samples, first, w, kspace);
+    make.run(
+        "make_adjoint_operands",
+        {blocks_of(w, 64), static_cast<unsigned>(coils) * blocks_of(g.nz + 1, 32) + blocks_of(g.nx + 1, 32)},
+        256, static_cast<int>(coils), make.z_table.data(), make.outer_table.data(), make.inner_table.data(),
+        make.x_table.data(), w, a.hi.data(), a.lo.data(), b.hi.data(), b.lo.data());
     ProductResults results;
     results.sums = sums.data();
     results.is_first = first == 0;
@@ -169,11 +187,13 @@ void DftMatrixProduct::adjoint_batch(const std::uint64_t* k, Index samples, Inde
 
 void DftMatrixProduct::forward_batch(const std::uint64_t* k, Index samples, Index coils, const cfloat* image,
                                      cfloat* kspace) const {
-  const DftLayout g = choose_dft_layout(matrix_, coils);
-  const ProductKernel kernel = product_kernel(is_split_, true, has_warpgroups_);
+  const DftLayout g = choose_dft_layout(matrix_, coils, forward_costs);
+  const ProductKernel& kernel = product_kernel(is_split_, true, has_warpgroups_);
   const Index tiles = g.rows / kernel.tile_columns;
   const Index operand_bytes = 2 * Index{g.columns} * (is_split_ ? 2 : 1);
-  const Index width = chunk_length(samples, operand_bytes + table_bytes(g) + 8 * coils * tiles, 1 << 16);
+  const Index width =
+      chunk_of_whole_waves(chunk_length(samples, operand_bytes + table_bytes(g) + 8 * coils * tiles, 1 << 16),
+                           coils * tiles * 128 / kernel.tile_rows, context_.facts().multiprocessors);
 
   const Operands make(context_, g, is_split_, width, coils);
   const OperandMemory a(context_, width, g.columns, is_split_),
@@ -186,8 +206,8 @@ void DftMatrixProduct::forward_batch(const std::uint64_t* k, Index samples, Inde
            make.largest.data(), b.hi.data(), b.lo.data());
   for_chunks(context_, samples, width, [&](Index first, Index chunk) {
     const int w = static_cast<int>(chunk);
-    make.make_tables(k, samples, first, w);
-    make.run("make_columns_per_sample", {blocks_of(w, 128), static_cast<unsigned>(g.columns / 64)}, 128,
+    make.make_tables(k, samples, first, w, nullptr);
+    make.run("make_forward_samples", {blocks_of(w, 128), static_cast<unsigned>(g.columns / 64)}, 128,
              make.inner_table.data(), make.x_table.data(), w, a.hi.data(), a.lo.data());
     ProductResults results;
     results.z_table = make.z_table.data();

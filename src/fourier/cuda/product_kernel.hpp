@@ -11,12 +11,13 @@ struct ProductKernel {
   KernelInstance instance;
   int tile_rows, tile_columns;
   unsigned threads;
+  int cluster;  ///< blocks that share loads, 0 for the kernel of sm_80, which has no such thing
   std::size_t shared_bytes;
 };
 
 /// is_split: operands are pairs of FP16. is_forward: what becomes of the sums, see product_results.cuh.
 /// has_warpgroups: the kernel for sm_90a rather than that for sm_80.
-ProductKernel product_kernel(bool is_split, bool is_forward, bool has_warpgroups);
+const ProductKernel& product_kernel(bool is_split, bool is_forward, bool has_warpgroups);
 
 /// struct Results of product_results.cuh, field by field.
 struct ProductResults {
@@ -28,7 +29,7 @@ struct ProductResults {
   int groups = 0, outers = 0, columns_per_coil = 0;
 };
 
-/// An operand of a matrix product: FP16 values and, when split, what they lack.
+/// An operand of a matrix product: FP16 values and, when split, what they lack (else null).
 struct Operand {
   const std::byte* hi;
   const std::byte* lo;

@@ -118,13 +118,15 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
 #pragma unroll
     for (int below = 0; below < 2; ++below) {
       const int row = warp_row + 16 * r + 8 * below + lane / 4;
-      TurnedSum turned;
+      TurnedSum turned(results, a_rows, (int)row0 + row);
+      GroupWalk walk(results, (tile * tile_columns + warp_column) / 2 + lane % 4);
 #pragma unroll
-      for (int c = 0; c < column_fragments; ++c)
-        turned.add(results, a_rows, (int)row0 + row, (tile * tile_columns + warp_column + 8 * c) / 2 + lane % 4, total[r][c][2 * below],
-                   total[r][c][2 * below + 1]);
-      turned.gather();
-      if (lane % 4 == 0) meeting[warp % 4 * TILE_ROWS + row] = make_float2(turned.sum.re, turned.sum.im);
+      for (int c = 0; c < column_fragments; ++c) {
+        turned.add(walk, total[r][c][2 * below], total[r][c][2 * below + 1]);
+        walk.step();
+      }
+      const Complexf v = turned.gather();
+      if (lane % 4 == 0) meeting[warp % 4 * TILE_ROWS + row] = make_float2(v.re, v.im);
     }
   __syncthreads();
   for (int row = thread; row < TILE_ROWS; row += 256) {

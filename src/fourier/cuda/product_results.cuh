@@ -15,24 +15,42 @@ struct Results {
 };
 
 #if FORWARD
+/// Runs through every fourth group, as one thread meets them, keeping (z, outer) without divisions.
+struct GroupWalk {
+  const Results& results;
+  int g, z, outer;
+  __device__ GroupWalk(const Results& r, int first) : results(r), g(first), z(first / r.outers), outer(first % r.outers) {}
+  __device__ void step() {
+    g += 4;
+    outer += 4;
+    while (outer >= results.outers) {
+      outer -= results.outers;
+      ++z;
+    }
+  }
+};
+/// A sample's sum over groups, each turned by -psi.
 struct TurnedSum {
+  const float2* z_table;
+  const float2* outer_table;
+  int rows;
   Complexf sum;
-  __device__ TurnedSum() : sum{0, 0} {}
-  /// Adds group g's sum, turned by -psi.
-  __device__ void add(const Results& r, int rows, int m, int g, float re, float im) {
-    if (g >= r.groups) return;
-    const int z = g / r.outers, outer = g - z * r.outers;
-    const float2 a = r.z_table[(Index)z * rows + m], b = r.outer_table[(Index)outer * rows + m];
+  __device__ TurnedSum(const Results& r, int rows_, int m)
+      : z_table(r.z_table + m), outer_table(r.outer_table + m), rows(rows_), sum{0, 0} {}
+  __device__ void add(const GroupWalk& at, float re, float im) {
+    if (at.g >= at.results.groups) return;
+    const float2 a = __ldg(z_table + (Index)at.z * rows), b = __ldg(outer_table + (Index)at.outer * rows);
     const Complexf turn = Complexf{a.x, -a.y} * Complexf{b.x, -b.y}, v = turn * Complexf{re, im};
     sum.re += v.re;
     sum.im += v.im;
   }
-  /// Adds over the four lanes that share a row.
-  __device__ void gather() {
+  /// The sum over the four lanes that share a row.
+  __device__ Complexf gather() {
     for (int step = 1; step < 4; step *= 2) {
       sum.re += __shfl_xor_sync(0xffffffffu, sum.re, step);
       sum.im += __shfl_xor_sync(0xffffffffu, sum.im, step);
     }
+    return sum;
   }
 };
 #else

@@ -25,8 +25,7 @@ FunctionHandle Modules::function(const KernelInstance& instance, const char* nam
   // its own entry.
   constexpr std::size_t granted = 48 << 10;
   const bool must_ask = dynamic_shared_bytes > granted;
-  FunctionHandle& slot =
-      functions_[fmt::format("{} {} {}", instance.describe(), name, must_ask ? dynamic_shared_bytes : 0)];
+  FunctionHandle& slot = functions_[{&instance, name, must_ask ? dynamic_shared_bytes : 0}];
   if (slot != nullptr) return slot;
   FunctionHandle found = nullptr;
   const ModuleHandle owner = module(instance);

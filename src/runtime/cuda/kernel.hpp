@@ -2,6 +2,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <type_traits>
 
 #include "runtime/cuda/compiler.hpp"
@@ -13,7 +14,7 @@ namespace spinloom::cuda {
 class Modules {
  public:
   explicit Modules(const Context& context) : context_(context) {}
-  /// The kernel `name` of an instance, allowed to use `dynamic_shared_bytes` of shared memory.
+  /// The kernel `name` (a literal) of an instance, allowed to use `dynamic_shared_bytes` of shared memory.
   FunctionHandle function(const KernelInstance& instance, const char* name,
                           std::size_t dynamic_shared_bytes = 0);
   /// Address of a __constant__ or __device__ variable of an instance.
@@ -25,7 +26,8 @@ class Modules {
   const Context& context_;
   std::recursive_mutex guard_;
   std::map<std::string, ModuleHandle> modules_;
-  std::map<std::string, FunctionHandle> functions_;
+  // By address: a launch looks here each time, and instances and names live as long as the process.
+  std::map<std::tuple<const KernelInstance*, const char*, std::size_t>, FunctionHandle> functions_;
 };
 
 struct Grid {
