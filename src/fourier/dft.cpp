@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "fourier/cpu/dft.hpp"
 #include "fourier/cuda/dft.hpp"
 #include "fourier/reference/dft.hpp"
 #include "spinloom/core/error.hpp"
@@ -41,6 +42,35 @@ class ReferenceDft final : public LinearOperator<Real> {
   Index coils_;
 };
 
+/// The same sums as a matrix product on the CPU; see fourier/cpu/dft_plan.hpp.
+template <class Real>
+class CpuDft final : public LinearOperator<Real> {
+ public:
+  using Complex = std::complex<Real>;
+  CpuDft(std::shared_ptr<const Trajectory> k, Shape matrix, Index coils)
+      : k_(std::move(k)), matrix_(std::move(matrix)), coils_(coils), operands_(make_operands()) {}
+  std::string name() const override { return "exact DFT"; }
+  Shape domain() const override { return prepend(coils_, matrix_); }
+  Shape range() const override { return {coils_, k_->samples()}; }
+
+ private:
+  void do_forward(View<const Complex> x, View<Complex> y) const override {
+    cpu::dft_forward(operands_, *k_, x, y);
+  }
+  void do_adjoint(View<const Complex> y, View<Complex> x) const override {
+    cpu::dft_adjoint(operands_, *k_, y, x);
+  }
+  cpu::DftOperands<Real> make_operands() const {
+    const cpu::DftKernels<Real>& kernels = cpu::dft_kernels<Real>();
+    return {cpu::plan_dft(matrix_, coils_, kernels.tile_rows, kernels.tile_columns), kernels};
+  }
+
+  std::shared_ptr<const Trajectory> k_;
+  Shape matrix_;
+  Index coils_;
+  cpu::DftOperands<Real> operands_;
+};
+
 }  // namespace
 
 template <class Real>
@@ -48,9 +78,17 @@ OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape m
                            Device device) {
   trajectory->require_fits(matrix);
   if (coils < 1) throw ArgumentError(fmt::format("exact DFT: {} coils, expected at least 1", coils));
-  if (device.kind == DeviceKind::cuda)
-    return cuda::make_dft<Real>(std::move(trajectory), std::move(matrix), coils, device, cuda::most_exact_method<Real>(device));
-  return std::make_shared<ReferenceDft<Real>>(std::move(trajectory), std::move(matrix), coils);
+  count(prepend(coils, matrix));  // throws when voxels cannot be counted
+  switch (device.kind) {
+    case DeviceKind::reference:
+      return std::make_shared<ReferenceDft<Real>>(std::move(trajectory), std::move(matrix), coils);
+    case DeviceKind::cpu:
+      return std::make_shared<CpuDft<Real>>(std::move(trajectory), std::move(matrix), coils);
+    case DeviceKind::cuda:
+      return cuda::make_dft<Real>(std::move(trajectory), std::move(matrix), coils, device,
+                                  cuda::most_exact_method<Real>(device));
+  }
+  throw ArgumentError("exact DFT: device of an unknown kind");
 }
 
 template OperatorPtr<float> make_dft(std::shared_ptr<const Trajectory>, Shape, Index, Device);

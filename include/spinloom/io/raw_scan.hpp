@@ -30,6 +30,7 @@ enum class AcquisitionFlag : int {
 struct Acquisition {
   std::uint64_t flags = 0;
   std::uint32_t measurement = 0, scan_counter = 0, time_stamp = 0;
+  std::array<std::uint32_t, 3> physiology_time_stamps{};
   Index samples = 0;   ///< discarded ones included
   Index channels = 0;
   Index discard_pre = 0, discard_post = 0, center_sample = 0;
@@ -37,9 +38,12 @@ struct Acquisition {
   int trajectory_dimensions = 0;
   float sample_time_us = 0;
   std::array<float, 3> position{}, read_dir{1, 0, 0}, phase_dir{0, 1, 0}, slice_dir{0, 0, 1};  ///< LPS, position in mm
+  std::array<float, 3> table_position{};
   /// Counters of the readout.
   int step_1 = 0, step_2 = 0, average = 0, slice = 0, contrast = 0, phase = 0, repetition = 0, set = 0, segment = 0;
   std::array<std::uint16_t, 8> user{};
+  std::array<std::int32_t, 8> user_int{};
+  std::array<float, 8> user_float{};
 
   std::vector<float> trajectory;  ///< [samples, trajectory_dimensions] as (kx, ky, kz, ...), in the file's own unit
   std::vector<cfloat> data;       ///< [channels, samples]
@@ -54,9 +58,21 @@ struct EncodedBox {
   std::array<double, 3> fov_mm{0, 0, 0};  ///< 0: the file does not say
 };
 
+/// What the header says of a counter: its range and which value lies at the centre of k-space.
+struct EncodingLimit {
+  int minimum = 0, maximum = 0, center = 0;
+  bool is_known = false;
+};
+
 struct Encoding {
   EncodedBox encoded, recon;
   std::string trajectory = "other";  ///< cartesian, epi, radial, goldenangle, spiral or other
+  EncodingLimit step_1, step_2;
+};
+
+/// Another measurement that this one leans on ("noise"), by its ID: it lies in another group or file.
+struct MeasurementDependency {
+  std::string kind, measurement_id;
 };
 
 /// A measurement before any interpretation: what an MRD file holds.
@@ -65,6 +81,9 @@ struct RawScan {
   std::vector<Encoding> encodings;
   double relative_noise_bandwidth = 1;
   double larmor_frequency_hz = 0;
+  std::vector<double> echo_times_ms;
+  std::string measurement_id;
+  std::vector<MeasurementDependency> dependencies;
   std::vector<Acquisition> acquisitions;
 };
 

@@ -1,0 +1,45 @@
+#pragma once
+#include <nifti2_io.h>
+
+#include "io/byte_source.hpp"
+#include "spinloom/core/log.hpp"
+#include "spinloom/io/image.hpp"
+
+namespace spinloom {
+
+/// A NIfTI header of either version, widened to a NIfTI-2 record in native byte order. Nothing in it is
+/// checked yet.
+struct RawNiftiHeader {
+  nifti_2_header fields{};
+  int version = 1;
+  bool is_swapped = false;  ///< the file's byte order is not the machine's
+  bool is_single = true;    ///< voxels in the same file; false: in an .img beside it
+  int glmin = 0;            ///< FreeSurfer keeps the length of a long first axis here
+};
+
+/// Does a file that starts with these bytes claim to be NIfTI (or ANALYZE)?
+bool looks_like_nifti(const std::vector<std::byte>& start);
+
+/// The name of the file that holds the header: for NAME.img(.gz) it is NAME.hdr(.gz), else the name itself.
+std::string nifti_header_name(const std::string& path);
+
+/// Takes the header's 348 or 540 bytes. Throws FormatError.
+RawNiftiHeader read_nifti_header(ByteSource& source);
+
+/// What the fields mean, checked; each throws FormatError with the file's name.
+Shape nifti_shape(const std::string& path, const RawNiftiHeader& header);
+DType nifti_dtype(const std::string& path, const RawNiftiHeader& header);
+/// {1, 0} when the file does not scale.
+std::pair<double, double> nifti_scaling(const std::string& path, const RawNiftiHeader& header, DType stored);
+Geometry nifti_geometry(const std::string& path, const nifti_2_header& fields, const Log& log);
+double nifti_time_step(const nifti_2_header& fields);
+
+int nifti_code_of(DType type);  ///< throws ArgumentError for a type that NIfTI lacks
+
+/// Sets affine, voxel sizes and units of `fields` from the geometry [mm].
+void set_nifti_geometry(nifti_2_header& fields, const Geometry& geometry);
+
+/// The NIfTI-1 form; the caller has checked that all dimensions fit.
+nifti_1_header narrowed(const nifti_2_header& fields);
+
+}  // namespace spinloom

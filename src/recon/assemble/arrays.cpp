@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "recon/assemble/positions.hpp"
+#include "spinloom/core/error.hpp"
+
+namespace spinloom {
+namespace {
+
+using namespace assembly;
+
+// kz of a 2D scan written as 3D: rounding at most [cycles per field of view].
+constexpr double flat = 1e-3;
+
+Index coils_of(const View<const cfloat>& kspace, Index samples) {
+  const Index total = kspace.shape.empty() ? 0 : kspace.size();
+  if (total == samples && samples > 0) return 1;
+  const Index coils = kspace.shape.empty() ? 0 : kspace.shape.front();
+  if (coils > 0 && total == coils * samples) return coils;
+  throw ShapeError(
+      fmt::format("k-space has shape {}, but the trajectory has {} samples; expected [coils, {}]",
+                  to_string(kspace.shape), samples, samples));
+}
+
+Array<cfloat> checked(const View<const cfloat>& kspace, Index coils, Index samples) {
+  Array<cfloat> copy({coils, samples});
+  for (Index i = 0; i < coils * samples; ++i) {
+    const cfloat v = kspace[i];
+    if (!std::isfinite(v.real()) || !std::isfinite(v.imag()))
+      throw FormatError(fmt::format("k-space of coil {}, sample {} is {}{:+}i, expected a finite number",
+                                    i / samples, i % samples, v.real(), v.imag()));
+    copy[i] = v;
+  }
+  return copy;
+}
+
+}  // namespace
+
+Assembled assemble_arrays(const PlainTrajectory& trajectory, View<const cfloat> kspace, const Shape& wanted,
+                          const Log& outer_log) {
+  Assembled result;
+  const Log log = [&](Severity severity, const std::string& text) {
+    if (severity == Severity::warning) result.warnings.push_back(text);
+    if (outer_log) outer_log(severity, text);
+  };
+  if (wanted.size() < 2 || wanted.size() > 3 || count(wanted) < 1)
+    throw ArgumentError(fmt::format(
+        "matrix {}: arrays carry no matrix size, give [y, x] or [z, y, x] by --matrix", to_string(wanted)));
+  const Columns columns = to_columns(trajectory);
+  Shape matrix = wanted;
+
+  std::vector<Range> ranges(static_cast<std::size_t>(columns.columns));
+  for (Index i = 0; i < columns.samples; ++i)
+    for (std::size_t c = 0; c < ranges.size(); ++c)
+      ranges[c].add(columns.values[static_cast<std::size_t>(i) * ranges.size() + c]);
+  const Index planes = matrix.size() == 3 ? matrix[0] : 1;
+  const bool is_flat =
+      ranges.size() < 3 || ranges[2].largest() * cycles_per_fov(trajectory.unit, planes) <= flat;
+  if (planes > 1 && ranges.size() < 3)
+    throw ShapeError(
+        fmt::format("the trajectory has 2 columns, but the matrix {} has z = {}", to_string(matrix), planes));
+  if (planes == 1 && !is_flat)
+    throw FormatError(
+        fmt::format("the trajectory has kz from {:.6g} to {:.6g}, but the matrix {} has no z axis; give "
+                    "[z, y, x] by --matrix",
+                    ranges[2].low, ranges[2].high, to_string(matrix)));
+  if (planes == 1) {
+    ranges.resize(2);
+    matrix = Shape(wanted.end() - 2, wanted.end());
+  }
+  require_within(ranges, trajectory.unit, matrix, log);
+
+  const Index coils = coils_of(kspace, columns.samples), dims = static_cast<Index>(matrix.size());
+  Array<double> k({dims, columns.samples});
+  for (Index d = 0; d < dims; ++d) {
+    const Index column = dims - 1 - d;
+    const double scale = cycles_per_fov(trajectory.unit, matrix[static_cast<std::size_t>(d)]);
+    for (Index i = 0; i < columns.samples; ++i)
+      k[d * columns.samples + i] =
+          scale * columns.values[static_cast<std::size_t>(i * columns.columns + column)];
+  }
+  Measurement m;
+  m.trajectory = std::make_shared<const Trajectory>(std::move(k));
+  m.kspace = checked(kspace, coils, columns.samples);
+  m.matrix = m.recon_matrix = matrix;
+  m.fov_mm.assign(matrix.size(), 0.0);
+  for (std::size_t axis = 0; axis < 3; ++axis)  // 1 mm voxels around the origin
+    if (axis < matrix.size()) m.geometry.matrix[axis][3] = -double(matrix[matrix.size() - 1 - axis] / 2);
+  result.measurements.push_back(std::move(m));
+  return result;
+}
+
+}  // namespace spinloom

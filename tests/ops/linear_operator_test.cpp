@@ -1,0 +1,84 @@
+#include "spinloom/ops/linear_operator.hpp"
+
+#include <gtest/gtest.h>
+
+#include "operator_suite.hpp"
+
+namespace spinloom {
+namespace {
+
+using namespace spinloom::testing;
+
+/// y[i] = sum of two neighbours with complex factors, from n + 1 to n elements.
+class Pairs final : public LinearOperator<double> {
+ public:
+  explicit Pairs(Index n, cdouble factor = {1, 2}) : n_(n), factor_(factor) {}
+  std::string name() const override { return "pairs"; }
+  Shape domain() const override { return {n_ + 1}; }
+  Shape range() const override { return {n_}; }
+
+ private:
+  void do_forward(View<const cdouble> x, View<cdouble> y) const override {
+    for (Index i = 0; i < n_; ++i) y[i] = x[i] + factor_ * x[i + 1];
+  }
+  void do_adjoint(View<const cdouble> y, View<cdouble> x) const override {
+    for (Index i = 0; i <= n_; ++i) x[i] = (i < n_ ? y[i] : 0) + (i > 0 ? std::conj(factor_) * y[i - 1] : 0);
+  }
+  Index n_;
+  cdouble factor_;
+};
+
+/// Its adjoint forgets to conjugate.
+class WrongAdjoint final : public LinearOperator<double> {
+ public:
+  std::string name() const override { return "wrong"; }
+  Shape domain() const override { return {5}; }
+  Shape range() const override { return {5}; }
+
+ private:
+  void do_forward(View<const cdouble> x, View<cdouble> y) const override {
+    for (Index i = 0; i < 5; ++i) y[i] = cdouble(1, 0.01) * x[i];
+  }
+  void do_adjoint(View<const cdouble> y, View<cdouble> x) const override { do_forward(y, x); }
+};
+
+TEST(Operators, PassTheirSuite) {
+  const OperatorPtr<double> pairs = std::make_shared<Pairs>(7);
+  check_operator(pairs, 1e-13, 1e-13);
+  check_operator(normal(pairs), 1e-13, 1e-13);
+  check_operator(identity<double>({3, 4}), 1e-14, 1e-14);
+  check_operator(sum<double>({pairs, std::make_shared<Pairs>(7, cdouble(0, 3))}, {2, -0.5}), 1e-13, 1e-13);
+}
+
+TEST(AdjointMismatch, SeesAMissingConjugate) {
+  // <A x, y> - <x, A' y> = -0.02i <x, y>: about 0.02 of the typical size of <A x, y>.
+  EXPECT_GT(adjoint_mismatch(WrongAdjoint()), 1e-3);
+  EXPECT_LT(adjoint_mismatch(Pairs(5)), 1e-14);
+}
+
+TEST(Sum, AddsScaledTerms) {
+  const auto a = sum<double>({identity<double>({2}), identity<double>({2})}, {2, 0.5});
+  auto x = Array<cdouble>::full({2}, {1, -4});
+  EXPECT_EQ(forward_of(*a, x)[1], cdouble(2.5, -10));
+}
+
+TEST(Sum, RefusesTermsThatDoNotFit) {
+  EXPECT_THROW(sum<double>({}, {}), ArgumentError);
+  EXPECT_THROW(sum<double>({identity<double>({2})}, {1, 2}), ArgumentError);
+  EXPECT_THROW(sum<double>({identity<double>({2}), identity<double>({3})}, {1, 2}), ShapeError);
+}
+
+TEST(Operators, NameWhatArrivedAndWhatWasExpected) {
+  const Pairs a(3);
+  Array<cdouble> x({3}), y({3});
+  try {
+    a.forward(x, y);
+    FAIL();
+  } catch (const ShapeError& e) {
+    EXPECT_STREQ(e.what(), "pairs forward: input has shape [3], expected [4]");
+  }
+  EXPECT_THROW(a.adjoint(y, x), ShapeError);
+}
+
+}  // namespace
+}  // namespace spinloom
