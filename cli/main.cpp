@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   const std::vector<Command> commands = {
       add_info(program),
+      add_bench(program),
   };
 
   const Command* chosen = nullptr;

@@ -24,17 +24,20 @@ Trajectory::Trajectory(Array<double> k) : k_(std::move(k)) {
   for (int d = 0; d < dims(); ++d)
     for (Index m = 0; m < samples(); ++m)
       if (!std::isfinite(axis(d)[m]))
-        throw ArgumentError(fmt::format("trajectory sample {} has k{} = {}, expected a finite number; remove or repair it",
-                                        m, axis_name(dims(), d), axis(d)[m]));
+        throw ArgumentError(
+            fmt::format("trajectory sample {} has k{} = {}, expected a finite number; remove or repair it", m,
+                        axis_name(dims(), d), axis(d)[m]));
 }
 
 void Trajectory::require_fits(const Shape& matrix) const {
   if (static_cast<int>(matrix.size()) != dims())
-    throw ShapeError(fmt::format("trajectory has {} axes, but the matrix {} has {}", dims(), to_string(matrix),
-                                 matrix.size()));
+    throw ShapeError(fmt::format("trajectory has {} axes, but the matrix {} has {}", dims(),
+                                 to_string(matrix), matrix.size()));
   for (int d = 0; d < dims(); ++d) {
     const Index n = matrix[static_cast<std::size_t>(d)];
-    if (n < 1) throw ArgumentError(fmt::format("matrix {} has an empty axis; every axis needs at least 1 voxel", to_string(matrix)));
+    if (n < 1)
+      throw ArgumentError(
+          fmt::format("matrix {} has an empty axis; every axis needs at least 1 voxel", to_string(matrix)));
     const double limit = 0.5 * double(n) * edge_slack;
     for (Index m = 0; m < samples(); ++m)
       if (std::abs(axis(d)[m]) > limit)

@@ -6,6 +6,7 @@
 #include "fourier/reference/dft.hpp"
 #include "operator_suite.hpp"
 #include "spinloom/fourier/dft.hpp"
+#include "spinloom/fourier/dft_ladder.hpp"
 #include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom {
@@ -177,6 +178,28 @@ TEST(CudaDftInDouble, PassesTheOperatorSuiteAndMatchesTheReference) {
   }
   testing::check_operator<double>(make_dft<double>(random_trajectory({5, 7, 6}, 100, 1), {5, 7, 6}, 3, gpu),
                                   1e-12, 1e-12);
+}
+
+TEST(CudaLadder, EachRungMatchesTheReference) {
+  SPINLOOM_NEEDS(gpu);
+  for (const auto& [matrix, samples] :
+       {std::pair{Shape{7, 9, 11}, Index{333}}, {Shape{20, 23}, Index{7001}}, {Shape{1}, Index{1}}}) {
+    const auto k = random_trajectory(matrix, samples, 5);
+    const auto y = testing::random_array<float>({samples}, 6);
+    Array<cfloat> expected(matrix);
+    make_dft<float>(k, matrix, 1, {DeviceKind::reference, 0})
+        ->adjoint(y.view().reshaped({1, samples}), expected.view().reshaped(prepend(1, matrix)));
+    const auto y_there = Array<cfloat>::copy_of(y.view(), gpu);
+    for (const DftRungInfo& rung : dft_rungs(gpu)) {
+      auto image = Array<cfloat>::full(matrix, cfloat(NAN, NAN), gpu);
+      const auto sum = make_dft_rung(rung.rung, k, matrix, gpu);
+      for (int turn = 0; turn < 2; ++turn) sum(y_there.view(), image.view());
+      // Phases of some turns in floats; operands in FP16, which few terms may show in full.
+      const double tolerance = rung.rung == DftRung::separable_fp16 ? 1e-3 : 1e-5;
+      EXPECT_LT(testing::relative_error(Array<cfloat>::copy_of(image.view(), Device{}), expected), tolerance)
+          << rung.name;
+    }
+  }
 }
 
 TEST(CudaDftMemory, DoesNotGrowOverAThousandPlans) {

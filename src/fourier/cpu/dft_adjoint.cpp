@@ -69,8 +69,8 @@ class Adjoint {
     const DftSamples samples(k_, chunk * dft_chunk);
     operands_.fill_row_table(samples, data);
 
-    alignas(64) Real base[2][dft_chunk];
-    operands_.fill_base(samples, base[0], base[1]);
+    alignas(64) Real base[2 * dft_chunk];
+    operands_.fill_base(samples, base);
     for (Index c = 0; c < coils_; ++c) {
       Real* re = data + base_start_ + 2 * c * dft_chunk;
       Real* im = re + dft_chunk;
@@ -79,7 +79,7 @@ class Adjoint {
         re[m] = m < samples.count ? y[m].real() : Real(0);
         im[m] = m < samples.count ? y[m].imag() : Real(0);
       }
-      kernels_.multiply(base[0], base[1], samples.length, re, im);
+      kernels_.multiply(base, re, samples.length, re);
     }
 
     Array<Real> columns({plan_.columns, dft_chunk});
@@ -110,12 +110,9 @@ class Adjoint {
       // Coils of a block follow each other and share its factor.
       if (row / coils_ != block) {
         block = row / coils_;
-        operands_.row(data, block, length, unit, unit + dft_chunk);
+        operands_.row(data, block, length, unit);
       }
-      std::copy_n(unit, length, a);
-      std::copy_n(unit + dft_chunk, length, a + dft_chunk);
-      const Real* y = data + base_start_ + 2 * (row % coils_) * dft_chunk;
-      kernels_.multiply(y, y + dft_chunk, length, a, a + dft_chunk);
+      kernels_.multiply(unit, data + base_start_ + 2 * (row % coils_) * dft_chunk, length, a);
     }
     alignas(64) Real c[most_tile];
     for (Index s = 0; s < strips_; ++s) {

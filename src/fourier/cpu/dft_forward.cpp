@@ -100,8 +100,7 @@ class Forward {
       const Index rows = std::min(panel_rows_, plan_.rows * coils_ - first_row);
       const Index first_block = first_row / coils_, last_block = (first_row + rows - 1) / coils_;
       for (Index b = first_block; b <= last_block; ++b) {
-        Real* u = unit.data() + (b - first_block) * 2 * dft_chunk;
-        operands_.row(table.data(), b, samples.length, u, u + dft_chunk);
+        operands_.row(table.data(), b, samples.length, unit.data() + (b - first_block) * 2 * dft_chunk);
       }
       for (Index s = 0; s < strips; ++s) {
         kernels_.tile(packed_.data() + p * panel_size_, packed.data() + s * plan_.columns * width,
@@ -118,8 +117,8 @@ class Forward {
 
   void finish(Index first, Index chunk, Index parts, Index samples_stride) const {
     const DftSamples samples(k_, first + chunk * dft_chunk);
-    alignas(64) Real base[2][dft_chunk];
-    operands_.fill_base(samples, base[0], base[1]);
+    alignas(64) Real base[2 * dft_chunk];
+    operands_.fill_base(samples, base);
     for (Index c = 0; c < coils_; ++c) {
       Complex* y = kspace_.data + c * k_.samples() + first + chunk * dft_chunk;
       for (Index m = 0; m < samples.count; ++m) {
@@ -130,7 +129,7 @@ class Forward {
           re += sum[0];
           im += sum[samples_stride];
         }
-        const double br = base[0][m], bi = base[1][m];
+        const double br = base[m], bi = base[dft_chunk + m];
         y[m] = Complex(static_cast<Real>(re * br + im * bi), static_cast<Real>(im * br - re * bi));
       }
     }

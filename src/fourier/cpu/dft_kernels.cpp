@@ -1,8 +1,6 @@
 #include "fourier/cpu/dft_kernels.hpp"
 
-// Scalable vectors cannot be held in arrays, which the accumulators of a tile are; such machines run the
-// fixed-size code.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include "fourier/cpu/simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fourier/cpu/dft_kernels.cpp"
 #include <hwy/foreach_target.h>
@@ -37,7 +35,7 @@ inline hn::Vec<Wide> load_wide(const float* p) {
 }
 
 template <class Real>
-void unit(const double* k, double position, double extent, Index length, Real* re, Real* im) {
+void unit(const double* k, double position, double extent, Index length, Real* u) {
   const Wide d;
   const auto p = hn::Set(d, position), n = hn::Set(d, extent), over_n = hn::Set(d, 1 / extent);
   for (Index i = 0; i < length; i += static_cast<Index>(hn::Lanes(d))) {
@@ -47,19 +45,19 @@ void unit(const double* k, double position, double extent, Index length, Real* r
     const auto product = hn::Mul(kv, p), rest = hn::MulSub(kv, p, product);
     const auto remainder = hn::NegMulAdd(hn::Round(hn::Mul(product, over_n)), n, product);
     const auto [c, s] = unit_circle(d, hn::Mul(hn::Add(remainder, rest), over_n));
-    store(c, re + i);
-    store(s, im + i);
+    store(c, u + i);
+    store(s, u + dft_chunk + i);
   }
 }
 
 template <class Real>
-void multiply(const Real* other_re, const Real* other_im, Index length, Real* re, Real* im) {
+void multiply(const Real* a, const Real* b, Index length, Real* c) {
   const Tag<Real> d;
   for (Index i = 0; i < length; i += static_cast<Index>(hn::Lanes(d))) {
-    const auto ar = hn::Load(d, re + i), ai = hn::Load(d, im + i);
-    const auto br = hn::Load(d, other_re + i), bi = hn::Load(d, other_im + i);
-    hn::Store(hn::NegMulAdd(ai, bi, hn::Mul(ar, br)), d, re + i);
-    hn::Store(hn::MulAdd(ai, br, hn::Mul(ar, bi)), d, im + i);
+    const auto ar = hn::Load(d, a + i), ai = hn::Load(d, a + dft_chunk + i);
+    const auto br = hn::Load(d, b + i), bi = hn::Load(d, b + dft_chunk + i);
+    hn::Store(hn::NegMulAdd(ai, bi, hn::Mul(ar, br)), d, c + i);
+    hn::Store(hn::MulAdd(ai, br, hn::Mul(ar, bi)), d, c + dft_chunk + i);
   }
 }
 
@@ -132,14 +130,12 @@ HWY_EXPORT(float_kernels);
 HWY_EXPORT(double_kernels);
 
 template <>
-const DftKernels<float>& dft_kernels() {
-  static const DftKernels<float> chosen = HWY_DYNAMIC_DISPATCH(float_kernels)();
-  return chosen;
+DftKernels<float> dft_kernels() {
+  return HWY_DYNAMIC_DISPATCH(float_kernels)();
 }
 template <>
-const DftKernels<double>& dft_kernels() {
-  static const DftKernels<double> chosen = HWY_DYNAMIC_DISPATCH(double_kernels)();
-  return chosen;
+DftKernels<double> dft_kernels() {
+  return HWY_DYNAMIC_DISPATCH(double_kernels)();
 }
 }  // namespace spinloom::cpu
 #endif

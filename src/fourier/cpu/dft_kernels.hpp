@@ -9,19 +9,18 @@ namespace spinloom::cpu {
 inline constexpr Index dft_chunk = 256;
 
 /// The inner loops of the exact DFT, compiled for each instruction set and chosen at run time. Arrays are
-/// aligned to 64 bytes, lengths are multiples of 16, and a complex array is one array of real and one of
-/// imaginary parts.
+/// aligned to 64 bytes, lengths are multiples of 32.
 template <class Real>
 struct DftKernels {
   Index tile_rows;     ///< even: a complex row is a real one and an imaginary one
   Index tile_columns;  ///< divides dft_chunk
 
-  /// (re, im)[i] = exp(2 pi i k[i] position / extent), the phase reduced in double to 1e-16 turns before its
-  /// sine.
-  void (*unit)(const double* k, double position, double extent, Index length, Real* re, Real* im);
+  /// u[i] = exp(2 pi i k[i] position / extent): dft_chunk real parts, then as many imaginary ones. The phase
+  /// is reduced in double, to an error of 1e-16 turns, before its sine is taken.
+  void (*unit)(const double* k, double position, double extent, Index length, Real* u);
 
-  /// (re, im) *= (other_re, other_im)
-  void (*multiply)(const Real* other_re, const Real* other_im, Index length, Real* re, Real* im);
+  /// c = a b of complex arrays laid out like u; c may be a or b itself.
+  void (*multiply)(const Real* a, const Real* b, Index length, Real* c);
 
   /// c[i, j] = sum_k a[i, k] b[k, j] of one tile; rows of a lie dft_chunk apart, those of b and c
   /// tile_columns.
@@ -37,6 +36,6 @@ struct DftKernels {
 
 /// Those of the best instruction set of this machine.
 template <class Real>
-const DftKernels<Real>& dft_kernels();
+DftKernels<Real> dft_kernels();
 
 }  // namespace spinloom::cpu

@@ -25,11 +25,11 @@ class DftOperands {
   Index row_table_size() const { return 2 * dft_chunk * row_entries_; }
   void fill_row_table(const DftSamples& samples, Real* table) const;
   /// exp(i k.q) of block `row`, the product of its entries; 1 when there is one block.
-  void row(const Real* table, Index row, Index length, Real* re, Real* im) const;
+  void row(const Real* table, Index row, Index length, Real* u) const;
 
   /// The factor that all rows share: axes with one block, whose centre is half a voxel off when their length
   /// is even.
-  void fill_base(const DftSamples& samples, Real* re, Real* im) const;
+  void fill_base(const DftSamples& samples, Real* u) const;
 
   /// cos(k.o) and then sin(k.o): [plan.columns][dft_chunk].
   void fill_columns(const DftSamples& samples, Real* columns) const;
@@ -38,8 +38,10 @@ class DftOperands {
   const DftKernels<Real>& kernels() const { return kernels_; }
 
  private:
+  void product(const Real* const* factors, int count, Index length, Real* u) const;
+
   DftPlan plan_;
-  const DftKernels<Real>& kernels_;
+  DftKernels<Real> kernels_;
   Index first_entry_[3];
   Index row_entries_;
 };

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "fourier/cuda/dft_product.hpp"
+#include "fourier/cuda/ladder.hpp"
 #include "runtime/cuda/kernel.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/transfer.hpp"
@@ -137,6 +138,7 @@ OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape m
 
 std::vector<KernelInstance> dft_kernel_instances() {
   std::vector<KernelInstance> all = dft_product_instances();
+  for (const KernelInstance& rung : ladder_kernel_instances()) all.push_back(rung);
   for (const bool is_single : {true, false}) {
     all.push_back(direct_instance<float>(is_single));
     all.push_back(direct_instance<double>(is_single));

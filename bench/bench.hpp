@@ -1,0 +1,42 @@
+#pragma once
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "spinloom/core/device.hpp"
+#include "spinloom/core/log.hpp"
+#include "spinloom/core/shape.hpp"
+
+using Json = nlohmann::ordered_json;
+
+/// What the user asks of a benchmark; empty or 0 where the benchmark's own default is wanted.
+struct BenchRequest {
+  spinloom::Shape matrix;
+  spinloom::Index samples = 0;
+  std::string rung;
+  int repetitions = 0;
+  spinloom::Device device;
+  spinloom::Progress progress;
+};
+
+/// Options beyond --repetitions that a benchmark honours, and whether it takes --device cuda; the command refuses the
+/// others.
+enum BenchOptions : unsigned { takes_matrix = 1, takes_samples = 2, takes_rung = 4, runs_on_gpu = 8 };
+
+struct BenchResult {
+  Json figures = Json::array();      ///< one object each, with `name` and what measure() gives
+  std::vector<std::string> columns;  ///< members of a figure that the table shows, in order
+};
+
+/// One program for one question. Each lives in a file of its own; benches() is the table.
+struct Bench {
+  std::string name;
+  std::string description;
+  unsigned options;
+  std::function<BenchResult(const BenchRequest&)> run;
+};
+const std::vector<Bench>& benches();
+
+BenchResult bench_fhd(const BenchRequest& request);
+BenchResult bench_stream(const BenchRequest& request);

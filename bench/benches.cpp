@@ -1,0 +1,10 @@
+#include "bench.hpp"
+
+const std::vector<Bench>& benches() {
+  static const std::vector<Bench> all = {
+      {"stream", "memory bandwidth: copy, triad, and copy past the caches", 0, bench_stream},
+      {"fhd", "the exact adjoint DFT, rung by rung from atomics to a matrix product",
+       takes_matrix | takes_samples | takes_rung | runs_on_gpu, bench_fhd},
+  };
+  return all;
+}

@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench.hpp"
+#include "commands.hpp"
+#include "common.hpp"
+#include "harness.hpp"
+#include "spinloom/core/error.hpp"
+#include "spinloom/fourier/dft_ladder.hpp"
+
+namespace {
+
+std::string cell(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
+  return value.dump();
+}
+
+/// One line per figure under the names of `columns`.
+std::string table(const BenchResult& result) {
+  std::vector<std::vector<std::string>> lines{result.columns};
+  for (const Json& figure : result.figures) {
+    lines.emplace_back();
+    for (const std::string& column : result.columns)
+      lines.back().push_back(figure.contains(column) ? cell(figure[column]) : "-");
+  }
+  std::string text;
+  for (const auto& line : lines) {
+    text += text.empty() ? "" : "\n";
+    for (std::size_t c = 0; c < line.size(); ++c) {
+      std::size_t width = 0;
+      for (const auto& other : lines) width = std::max(width, other[c].size());
+      text += c == 0 ? fmt::format("{:<{}}", line[c], width) : fmt::format("  {:>{}}", line[c], width);
+    }
+  }
+  return text;
+}
+
+struct Options {
+  std::string what, matrix;
+  BenchRequest request;
+};
+
+void refuse_unused(const CLI::App& app, const Bench& bench) {
+  const std::pair<const char*, unsigned> all[] = {
+      {"--matrix", takes_matrix}, {"--samples", takes_samples}, {"--rung", takes_rung}};
+  for (const auto& [name, bit] : all)
+    if (app.count(name) > 0 && !(bench.options & bit))
+      throw CLI::ValidationError(name, "bench " + bench.name + " has no use for it");
+}
+
+void require_rung(const std::string& name, spinloom::Device device) {
+  try {
+    spinloom::find_dft_rung(name, device);
+  } catch (const spinloom::ArgumentError& e) {
+    throw CLI::ValidationError("--rung", fmt::format("on {}: {}", spinloom::to_string(device), e.what()));
+  }
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& program) {
+  auto* app = program.add_subcommand("bench", "Measure this machine and the library's kernels on it");
+  auto common = std::make_shared<Common>();
+  auto options = std::make_shared<Options>();
+  std::vector<std::string> names;
+  std::string footer = "WHAT:\n";
+  for (const Bench& bench : benches()) {
+    names.push_back(bench.name);
+    footer += fmt::format("  {:<10}{}\n", bench.name, bench.description);
+  }
+  footer +=
+      "Every answer is checked before it is timed. seconds is the median, spread (largest - smallest) / "
+      "median.";
+  app->footer(footer);
+  app->add_option("WHAT", options->what, "what to measure, see below")
+      ->required()
+      ->check(CLI::IsMember(names));
+  app->add_option("--matrix", options->matrix, "image size in voxels, Z,Y,X or Y,X");
+  app->add_option("--samples", options->request.samples, "samples in k-space; slow rungs take part of them")
+      ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1} << 32));
+  std::vector<std::string> rungs;
+  for (const auto kind : {spinloom::DeviceKind::cpu, spinloom::DeviceKind::cuda})
+    for (const auto& rung : spinloom::dft_rungs({kind, 0}))
+      if (std::find(rungs.begin(), rungs.end(), rung.name) == rungs.end()) rungs.push_back(rung.name);
+  app->add_option("--rung", options->request.rung, "one rung of fhd alone")->check(CLI::IsMember(rungs));
+  app->add_option("--repetitions", options->request.repetitions, "timed runs of each figure")
+      ->check(CLI::Range(1, 10000));
+  declare_common(*app, *common, with_device | with_threads);
+  return {app, [=] {
+            for (const Bench& bench : benches()) {
+              if (bench.name != options->what) continue;
+              refuse_unused(*app, bench);
+              if (!options->matrix.empty())
+                options->request.matrix = parse_matrix("--matrix", options->matrix);
+              const bool has_gpu_path = bench.options & runs_on_gpu;
+              options->request.device =
+                  common->start(has_gpu_path ? Common::Gpu::accepted : Common::Gpu::refused);
+              if (!options->request.rung.empty())
+                require_rung(options->request.rung, options->request.device);
+              options->request.progress = common->console().progress();
+              const BenchResult result = bench.run(options->request);
+              const Json json = {{"bench", bench.name},
+                                 {"device", spinloom::to_string(options->request.device)},
+                                 {"machine", machine()},
+                                 {"figures", result.figures}};
+              common->console().result(json, table(result));
+            }
+          }};
+}
