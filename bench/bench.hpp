@@ -15,6 +15,7 @@ struct BenchRequest {
   spinloom::Shape matrix;
   spinloom::Index samples = 0;
   std::string rung;
+  spinloom::Index coils = 0;
   int repetitions = 0;
   spinloom::Device device;
   spinloom::Progress progress;
@@ -22,7 +23,13 @@ struct BenchRequest {
 
 /// Options beyond --repetitions that a benchmark honours, and whether it takes --device cuda; the command refuses the
 /// others.
-enum BenchOptions : unsigned { takes_matrix = 1, takes_samples = 2, takes_rung = 4, runs_on_gpu = 8 };
+enum BenchOptions : unsigned {
+  takes_matrix = 1,
+  takes_samples = 2,
+  takes_rung = 4,
+  runs_on_gpu = 8,
+  takes_coils = 16
+};
 
 struct BenchResult {
   Json figures = Json::array();      ///< one object each, with `name` and what measure() gives
@@ -38,5 +45,6 @@ struct Bench {
 };
 const std::vector<Bench>& benches();
 
+BenchResult bench_dft(const BenchRequest& request);
 BenchResult bench_fhd(const BenchRequest& request);
 BenchResult bench_stream(const BenchRequest& request);

@@ -5,6 +5,8 @@ const std::vector<Bench>& benches() {
       {"stream", "memory bandwidth: copy, triad, and copy past the caches", 0, bench_stream},
       {"fhd", "the exact adjoint DFT, rung by rung from atomics to a matrix product",
        takes_matrix | takes_samples | takes_rung | runs_on_gpu, bench_fhd},
+      {"dft", "the exact DFT as an operator, forward and adjoint, at the tolerances that it offers",
+       takes_matrix | takes_samples | takes_coils | runs_on_gpu, bench_dft},
   };
   return all;
 }

@@ -43,8 +43,10 @@ struct Options {
 };
 
 void refuse_unused(const CLI::App& app, const Bench& bench) {
-  const std::pair<const char*, unsigned> all[] = {
-      {"--matrix", takes_matrix}, {"--samples", takes_samples}, {"--rung", takes_rung}};
+  const std::pair<const char*, unsigned> all[] = {{"--matrix", takes_matrix},
+                                                  {"--samples", takes_samples},
+                                                  {"--rung", takes_rung},
+                                                  {"--coils", takes_coils}};
   for (const auto& [name, bit] : all)
     if (app.count(name) > 0 && !(bench.options & bit))
       throw CLI::ValidationError(name, "bench " + bench.name + " has no use for it");
@@ -80,6 +82,8 @@ Command add_bench(CLI::App& program) {
   app->add_option("--matrix", options->matrix, "image size in voxels, Z,Y,X or Y,X");
   app->add_option("--samples", options->request.samples, "samples in k-space; slow rungs take part of them")
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1} << 32));
+  app->add_option("--coils", options->request.coils, "coils at once")
+      ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1024}));
   std::vector<std::string> rungs;
   for (const auto kind : {spinloom::DeviceKind::cpu, spinloom::DeviceKind::cuda})
     for (const auto& rung : spinloom::dft_rungs({kind, 0}))

@@ -117,9 +117,9 @@ class CudaDft final : public LinearOperator<Real> {
 }  // namespace
 
 template <class Real>
-DftMethod most_exact_method(Device device) {
+DftMethod choose_method(Device device, double tolerance) {
   if (!std::is_same_v<Real, float> || context(device.index).facts().capability < 80) return DftMethod::direct;
-  return DftMethod::split_fp16;
+  return tolerance >= 3e-4 ? DftMethod::fp16 : tolerance >= 1e-6 ? DftMethod::split_fp16 : DftMethod::direct;
 }
 
 template <class Real>
@@ -147,7 +147,7 @@ std::vector<KernelInstance> dft_kernel_instances() {
 }
 
 #define SPINLOOM_INSTANTIATE(Real)                                                                        \
-  template DftMethod most_exact_method<Real>(Device);                                                     \
+  template DftMethod choose_method<Real>(Device, double);                                                 \
   template OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory>, Shape, Index, Device, DftMethod, \
                                       DftProduct);
 SPINLOOM_INSTANTIATE(float)

@@ -21,9 +21,10 @@ template <class Real>
 OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils,
                            Device device, DftMethod method, DftProduct product = DftProduct::best);
 
-/// The most exact method that the card has for arrays of Real.
+/// The fastest method for arrays of Real that the card has and whose relative error is below `tolerance`, or the most
+/// exact one.
 template <class Real>
-DftMethod most_exact_method(Device device);
+DftMethod choose_method(Device device, double tolerance);
 
 std::vector<KernelInstance> dft_kernel_instances();
 

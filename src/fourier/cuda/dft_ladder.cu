@@ -115,6 +115,7 @@ extern "C" __global__ void __launch_bounds__(threads) constant_chunk(int count, 
   if (n >= v.count) return;
   const float x = v.x[n], y = v.y[n], z = v.z[n];
   float re = v.re[n], im = v.im[n];
+#pragma unroll 4
   for (int m = 0; m < count; ++m) {
     const Sample& s = chunk_sample(m);
     float c, i;
@@ -139,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(threads) fast_sine(int count, Voxel
   if (n >= v.count) return;
   const float x = v.x[n], y = v.y[n], z = v.z[n];
   float re = v.re[n], im = v.im[n];
-#pragma unroll 1
+#pragma unroll 4
   for (int m = 0; m < count; ++m) {
     const Sample& s = chunk_sample(m);
     float c, i;

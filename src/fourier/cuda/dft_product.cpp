@@ -15,9 +15,9 @@ extern const KernelSource dft_operands_source;
 
 namespace {
 
-/// A chunk's operands are written, then read, so they should stay in the level 2 cache (50 MB on an H200),
-/// while a chunk must be long beside a launch.
-static const Index chunk_bytes = Index{getenv("TUNE_MB") ? atoi(getenv("TUNE_MB")) : 64} << 20;
+/// A chunk's operands are written, then read. The forward product's should stay in the level 2 cache (50 MB on an H200);
+/// the adjoint's chunks gain more from being long, for each chunk's sums are read and written. Measured on an H200.
+constexpr Index adjoint_chunk_bytes = Index{256} << 20, forward_chunk_bytes = Index{64} << 20;
 constexpr Index shortest_chunk = 2048, longest_chunk = 8192;
 /// Chunks that are issued before the host waits: a user's interrupt must not find seconds of work under way.
 constexpr Index chunks_between_waits = 64;
@@ -26,7 +26,7 @@ Index up(Index n, Index multiple) { return (n + multiple - 1) / multiple * multi
 unsigned blocks_of(Index n, Index size) { return static_cast<unsigned>((n + size - 1) / size); }
 
 /// Length of a chunk of samples of the given cost. A multiple of 256, two tiles of the largest kernel.
-Index chunk_length(Index samples, Index bytes_per_sample, Index longest) {
+Index chunk_length(Index samples, Index chunk_bytes, Index bytes_per_sample, Index longest) {
   return std::min(up(samples, 256),
                   std::clamp(chunk_bytes / bytes_per_sample, shortest_chunk, longest) / 256 * 256);
 }
@@ -160,7 +160,8 @@ void DftMatrixProduct::adjoint_batch(const std::uint64_t* k, Index samples, Inde
   const Index parts =
       std::clamp<Index>(std::min(context_.facts().multiprocessors / tiles, samples / 512), 1, 64);
   const Index operand_bytes = 2 * (rows + g.columns) * (is_split_ ? 2 : 1);
-  const Index width = chunk_length(samples, operand_bytes + table_bytes(g), longest_chunk * parts);
+  const Index width =
+      chunk_length(samples, adjoint_chunk_bytes, operand_bytes + table_bytes(g), longest_chunk * parts);
 
   const Operands make(context_, g, is_split_, width, coils);
   const OperandMemory a(context_, rows, width, is_split_), b(context_, g.columns, width, is_split_);
@@ -191,9 +192,9 @@ void DftMatrixProduct::forward_batch(const std::uint64_t* k, Index samples, Inde
   const ProductKernel& kernel = product_kernel(is_split_, true, has_warpgroups_);
   const Index tiles = g.rows / kernel.tile_columns;
   const Index operand_bytes = 2 * Index{g.columns} * (is_split_ ? 2 : 1);
-  const Index width =
-      chunk_of_whole_waves(chunk_length(samples, operand_bytes + table_bytes(g) + 8 * coils * tiles, 1 << 16),
-                           coils * tiles * 128 / kernel.tile_rows, context_.facts().multiprocessors);
+  const Index width = chunk_of_whole_waves(
+      chunk_length(samples, forward_chunk_bytes, operand_bytes + table_bytes(g) + 8 * coils * tiles, 1 << 16),
+      coils * tiles * 128 / kernel.tile_rows, context_.facts().multiprocessors);
 
   const Operands make(context_, g, is_split_, width, coils);
   const OperandMemory a(context_, width, g.columns, is_split_),

@@ -20,8 +20,7 @@ ProductKernel make_kernel(bool is_split, bool is_forward, bool has_warpgroups) {
     k.tile_columns = is_split ? 128 : 256;
     k.threads = 384;
     stages = is_split ? 3 : 4;
-    k.cluster = getenv("TUNE_CLUSTER") ? atoi(getenv("TUNE_CLUSTER")) : 2;
-    own = {fmt::format("TILE_COLUMNS={}", k.tile_columns), fmt::format("CLUSTER={}", k.cluster)};
+    own = {fmt::format("TILE_COLUMNS={}", k.tile_columns)};
   } else {
     // 96 KiB, within the 99 that the smallest cards from sm_80 on give a block.
     k.tile_rows = is_split ? 64 : 128;
@@ -52,41 +51,14 @@ const ProductKernel& product_kernel(bool is_split, bool is_forward, bool has_war
   return all[static_cast<std::size_t>(4 * is_split + 2 * is_forward + has_warpgroups)];
 }
 
-namespace {
-
-/// Rows of 128 bytes, a box of `rows` of them at a time; the operands are swizzled in memory already.
-TensorMap map_rows(const Context& context, const std::byte* data, Index all_rows, int rows) {
-  TensorMap map{};
-  const std::uint64_t extents[2] = {64, static_cast<std::uint64_t>(all_rows)}, stride = 128;
-  const unsigned box[2] = {64, static_cast<unsigned>(rows)}, steps[2] = {1, 1};
-  constexpr int no_interleave = 0, no_swizzle = 0, promote_to_256_bytes = 3, fill_zeros = 0;
-  Current current(context);
-  SPINLOOM_CUDA(TensorMapEncodeTiled, &map, tensor_map_float16, 2u, const_cast<std::byte*>(data), extents,
-                &stride, box, steps, no_interleave, no_swizzle, promote_to_256_bytes, fill_zeros);
-  return map;
-}
-
-}  // namespace
-
 void launch_product(const Context& context, const ProductKernel& kernel, const Operand& a, const Operand& b,
                     Index k_blocks, Index parts, const ProductResults& results) {
   const Grid grid{static_cast<unsigned>(a.rows / kernel.tile_rows),
                   static_cast<unsigned>(b.rows / kernel.tile_columns), static_cast<unsigned>(parts)};
   const int blocks = static_cast<int>(k_blocks),
             blocks_per_part = static_cast<int>((k_blocks + parts - 1) / parts);
-  const int a_rows = static_cast<int>(a.rows), b_rows = static_cast<int>(b.rows);
-  const auto start = [&](const auto&... more) {
-    launch(context, kernel.instance, "product", grid, {kernel.threads}, kernel.shared_bytes, a.hi, a.lo,
-           a_rows, b.hi, b.lo, b_rows, blocks, blocks_per_part, results, more...);
-  };
-  if (kernel.cluster == 0) return start();
-  const auto map = [&](const Operand& o, const std::byte* data, int rows) {
-    return map_rows(context, data, k_blocks * o.rows, rows);
-  };
-  const int share = kernel.tile_columns / kernel.cluster;
-  const bool is_split = a.lo != nullptr;
-  start(map(a, a.hi, kernel.tile_rows), map(a, is_split ? a.lo : a.hi, kernel.tile_rows), map(b, b.hi, share),
-        map(b, is_split ? b.lo : b.hi, share));
+  launch(context, kernel.instance, "product", grid, {kernel.threads}, kernel.shared_bytes, a.hi, a.lo,
+         static_cast<int>(a.rows), b.hi, b.lo, static_cast<int>(b.rows), blocks, blocks_per_part, results);
 }
 
 }  // namespace spinloom::cuda

@@ -11,7 +11,6 @@ struct ProductKernel {
   KernelInstance instance;
   int tile_rows, tile_columns;
   unsigned threads;
-  int cluster;  ///< blocks that share loads, 0 for the kernel of sm_80, which has no such thing
   std::size_t shared_bytes;
 };
 

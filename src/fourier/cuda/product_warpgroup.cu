@@ -1,7 +1,5 @@
 // sums[row, column] = sum_k a[row, k] b[column, k] on tensor cores, for sm_90a; operands as in operands.cuh. One warp
 // keeps STAGES blocks of k coming by bulk copies, two groups of four warps multiply 64 rows x TILE_COLUMNS each.
-// CLUSTER blocks that share their columns load a part of them each, and send it to all: the level 2 cache could not feed
-// every block by itself.
 // SPLIT, FORWARD: 0 or 1. TILE_COLUMNS: 128 (with SPLIT, which needs registers for the carried sums) or 256.
 #include "phases.cuh"
 #include "product_results.cuh"
@@ -15,11 +13,9 @@ constexpr int sums_per_thread = TILE_COLUMNS / 2;
 // As in product_mma.cu: tensor cores cut off low bits as they add.
 constexpr int blocks_between_carries = 2;
 
-extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(CLUSTER, 1, 1)
+extern "C" __global__ void __launch_bounds__(384, 1)
 product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const char* b_lo, int b_rows, int k_blocks,
-        int k_blocks_per_part, Results results, const __grid_constant__ TensorMap a_hi_map,
-        const __grid_constant__ TensorMap a_lo_map, const __grid_constant__ TensorMap b_hi_map,
-        const __grid_constant__ TensorMap b_lo_map) {
+        int k_blocks_per_part, Results results) {
   extern __shared__ __align__(1024) char stages[];
   __shared__ __align__(8) Turns barriers[2 * STAGES];
   const unsigned shared = (unsigned)__cvta_generic_to_shared(stages);
@@ -32,35 +28,27 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) {
       init_barrier(full + 8 * s, 1);
-      init_barrier(empty + 8 * s, 8 * CLUSTER);  // warps that read this block's part
+      init_barrier(empty + 8 * s, 8);  // warps that read it
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  if (CLUSTER > 1) synchronize_cluster();
 
   if (group == 0) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == 0) {
-      constexpr int share = TILE_COLUMNS / CLUSTER;
-      const unsigned rank = CLUSTER > 1 ? rank_in_cluster() : 0;
-      const auto copy_share = [&](unsigned to, const TensorMap& map, int row, unsigned done) {
-        if (CLUSTER > 1)
-          copy_rows_to_all(to + rank * share * 128, map, row + rank * share, done, (1 << CLUSTER) - 1);
-        else
-          copy_rows(to, map, row, done);
-      };
       for (int i = 0; i < blocks; ++i) {
         const int s = i % STAGES, round = i / STAGES;
         if (round > 0) wait_barrier(empty + 8 * s, (round - 1) & 1);
         const unsigned to = shared + s * stage_bytes, done = full + 8 * s;
-        const int a = (first_block + i) * a_rows + (int)row0, b = (first_block + i) * b_rows + (int)column0;
+        const Index a = ((Index)(first_block + i) * a_rows + row0) * 128;
+        const Index b = ((Index)(first_block + i) * b_rows + column0) * 128;
         expect_bytes(done, stage_bytes);
-        copy_rows(to, a_hi_map, a, done);
-        copy_share(to + a_bytes, b_hi_map, b, done);
+        copy_bulk(to, a_hi + a, a_bytes, done);
+        copy_bulk(to + a_bytes, b_hi + b, b_bytes, done);
         if (SPLIT) {
-          copy_rows(to + a_bytes + b_bytes, a_lo_map, a, done);
-          copy_share(to + 2 * a_bytes + b_bytes, b_lo_map, b, done);
+          copy_bulk(to + a_bytes + b_bytes, a_lo + a, a_bytes, done);
+          copy_bulk(to + 2 * a_bytes + b_bytes, b_lo + b, b_bytes, done);
         }
       }
     }
@@ -95,7 +83,7 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
       commit_products();
 #if SPLIT
       wait_products<0>();
-      if (lane < CLUSTER) arrive_at(empty + 8 * s, lane);
+      if (lane == 0) arrive(empty + 8 * s);
       if (i % blocks_between_carries == blocks_between_carries - 1 || i + 1 == blocks) {
 #pragma unroll
         for (int e = 0; e < sums_per_thread; ++e) carried[e] += sum[e];
@@ -103,7 +91,7 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
 #else
       // One block's products stay under way; the block before it is done with its stage.
       wait_products<1>();
-      if (i > 0 && lane < CLUSTER) arrive_at(empty + 8 * ((i - 1) % STAGES), lane);
+      if (i > 0 && lane == 0) arrive(empty + 8 * ((i - 1) % STAGES));
 #endif
     }
     wait_products<0>();
@@ -139,6 +127,4 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
                   total[4 * c + 2 * below], total[4 * c + 2 * below + 1]);
 #endif
   }
-  // A block may not end while others of its cluster still send to it.
-  if (CLUSTER > 1) synchronize_cluster();
 }

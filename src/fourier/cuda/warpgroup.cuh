@@ -75,45 +75,15 @@ __device__ inline void wait_barrier(unsigned barrier, int parity) {
       "ready_%=: }" ::"r"(barrier), "r"(parity)
       : "memory");
 }
-/// Arrives at the barrier that lies at the same place in block `rank` of the cluster.
-__device__ inline void arrive_at(unsigned barrier, unsigned rank) {
-  asm volatile(
-      "{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1; "
-      "mbarrier.arrive.shared::cluster.b64 _, [remote]; }" ::"r"(barrier), "r"(rank)
-      : "memory");
+__device__ inline void arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 __device__ inline void expect_bytes(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-struct alignas(64) TensorMap {
-  unsigned char opaque[128];
-};
-/// Starts a copy of the map's box of rows, from `row` on, to shared memory; it reports to `barrier`.
-__device__ inline void copy_rows(unsigned to, const TensorMap& map, int row, unsigned barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
-      "l"(&map), "r"(0), "r"(row), "r"(barrier)
-      : "memory");
-}
-/// The same, to all blocks of the cluster whose bit is set in `blocks`, each block's own barrier being told.
-__device__ inline void copy_rows_to_all(unsigned to, const TensorMap& map, int row, unsigned barrier, unsigned short blocks) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], "
-      "[%4], %5;" ::"r"(to),
-      "l"(&map), "r"(0), "r"(row), "r"(barrier), "h"(blocks)
-      : "memory");
 }
 /// Starts a copy of a contiguous piece from global to shared memory that reports to `barrier`.
 __device__ inline void copy_bulk(unsigned to, const char* from, unsigned bytes, unsigned barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                "l"(from), "r"(bytes), "r"(barrier)
                : "memory");
-}
-__device__ inline unsigned rank_in_cluster() {
-  unsigned rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-__device__ inline void synchronize_cluster() {
-  asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }

@@ -62,7 +62,6 @@ void bind_all(const DynamicLibrary& library, Loaded& loaded) {
   SPINLOOM_BIND(ModuleGetFunction, "cuModuleGetFunction");
   SPINLOOM_BIND(ModuleGetGlobal, "cuModuleGetGlobal_v2");
   SPINLOOM_BIND(FuncSetAttribute, "cuFuncSetAttribute");
-  SPINLOOM_BIND(TensorMapEncodeTiled, "cuTensorMapEncodeTiled");
   SPINLOOM_BIND(LaunchKernel, "cuLaunchKernel");
 #undef SPINLOOM_BIND
 }

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 /// What is used of the CUDA driver's interface, declared here once. It is opened at run time, so that neither
@@ -27,12 +26,6 @@ enum DeviceAttribute {
 };
 constexpr int function_max_dynamic_shared_memory = 8;
 constexpr unsigned event_default = 0, event_disable_timing = 2, stream_non_blocking = 1;
-
-/// What the copy engine of sm_90 is told of an array (CUtensorMap); its contents are the driver's own.
-struct alignas(64) TensorMap {
-  unsigned char opaque[128];
-};
-constexpr int tensor_map_float16 = 6;
 
 /// The driver's functions by the names of its manual, less the prefix cu and the version suffix.
 struct Driver {
@@ -70,10 +63,6 @@ struct Driver {
   Result (*ModuleGetFunction)(FunctionHandle*, ModuleHandle, const char*);
   Result (*ModuleGetGlobal)(DevicePointer*, std::size_t*, ModuleHandle, const char*);
   Result (*FuncSetAttribute)(FunctionHandle, int, int);
-  Result (*TensorMapEncodeTiled)(TensorMap*, int type, unsigned rank, void* data,
-                                 const std::uint64_t* extents, const std::uint64_t* strides_bytes,
-                                 const unsigned* box, const unsigned* element_strides, int interleave,
-                                 int swizzle, int promotion, int fill);
   Result (*LaunchKernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                          StreamHandle, void**, void**);
 };
