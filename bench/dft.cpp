@@ -7,6 +7,7 @@
 #include "spinloom/fourier/dft_ladder.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/cuda.hpp"
+#include "spinloom/runtime/threads.hpp"
 #include "spinloom/runtime/transfer.hpp"
 
 namespace {
@@ -44,8 +45,8 @@ struct Problem {
   }
 };
 
-/// As many entries as some tens of millions of terms allow.
-int entries_to_check(Index terms) { return static_cast<int>(std::clamp<Index>(30000000 / terms, 4, 256)); }
+/// As many entries as some hundred millions of terms allow.
+int entries_to_check(Index terms) { return static_cast<int>(std::clamp<Index>(200000000 / terms, 4, 256)); }
 
 }  // namespace
 
@@ -78,13 +79,17 @@ BenchResult bench_dft(const BenchRequest& request) {
     std::vector<Index> where;
     std::vector<cdouble> expected;
   } directions[] = {{"adjoint", false, {}, {}}, {"forward", true, {}, {}}};
-  for (Direction& d : directions)
-    for (int i = entries_to_check(d.is_forward ? count(matrix) : samples); i-- > 0;) {
+  for (Direction& d : directions) {
+    const int entries = entries_to_check(d.is_forward ? count(matrix) : samples);
+    for (int i = 0; i < entries; ++i)
       d.where.push_back(
           static_cast<Index>(bits() % static_cast<std::uint64_t>(d.is_forward ? samples : count(matrix))));
-      d.expected.push_back(d.is_forward ? problem.forward_at(d.where.back())
-                                        : problem.adjoint_at(d.where.back()));
-    }
+    d.expected.resize(d.where.size());
+    parallel_blocks(entries, 1, [&](Index i, Index, int) {
+      const auto e = static_cast<std::size_t>(i);
+      d.expected[e] = d.is_forward ? problem.forward_at(d.where[e]) : problem.adjoint_at(d.where[e]);
+    });
+  }
 
   BenchResult result;
   result.columns = {"name", "tolerance", "pairs_per_second", "relative_error", "seconds", "spread"};

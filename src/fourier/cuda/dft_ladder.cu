@@ -93,10 +93,10 @@ extern "C" __global__ void __launch_bounds__(threads) registers(Samples s, Voxel
 }
 
 // Samples pass by chunks through the 64 KB of constant memory, where one read serves a whole warp: five arrays, or an
-// array of structures. Sums stay in memory between chunks.
-constexpr int chunk = 3264;  // of 20 bytes
-struct Sample {
-  float kx, ky, kz, dr, di;
+// array of structures, padded so that two reads of 16 bytes bring one in. Sums stay in memory between chunks.
+constexpr int chunk = CHUNK_OF_ARRAYS ? 3264 : 2048;
+struct __align__(16) Sample {
+  float kx, ky, kz, dr, di, unused[3];
 };
 #if CHUNK_OF_ARRAYS
 __constant__ float chunk_kx[chunk], chunk_ky[chunk], chunk_kz[chunk], chunk_dr[chunk], chunk_di[chunk];

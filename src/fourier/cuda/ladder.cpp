@@ -16,8 +16,9 @@ extern const KernelSource dft_ladder_source;
 
 namespace {
 
-constexpr Index threads = 256, chunk = 3264;  // as in dft_ladder.cu
-constexpr Index voxels_per_thread = 4;        // of the rung `unrolled`
+constexpr Index threads = 256, chunk_of_arrays = 3264, chunk_of_structures = 2048;  // as in dft_ladder.cu
+constexpr Index floats_per_structure = 8;
+constexpr Index voxels_per_thread = 4;  // of the rung `unrolled`
 
 const KernelInstance& ladder_instance(bool has_arrays) {
   static const KernelInstance arrays{&dft_ladder_source, {"CHUNK_OF_ARRAYS=1"}},
@@ -48,7 +49,7 @@ class Rung {
         r_(coordinates(matrix, device)),
         angles_({3, samples_}, device),
         data_({2, samples_}, device),
-        packed_({5, samples_}, device),
+        packed_({samples_, floats_per_structure}, device),
         sums_({2, voxels_}, device) {}
 
   void operator()(View<const cfloat> kspace, View<cfloat> image) {
@@ -119,20 +120,21 @@ class Rung {
   void sum_chunks_of_arrays(const Samples& s) {
     const std::pair<const char*, const float*> arrays[] = {
         {"chunk_kx", s.kx}, {"chunk_ky", s.ky}, {"chunk_kz", s.kz}, {"chunk_dr", s.dr}, {"chunk_di", s.di}};
-    for_chunks([&](Index first, Index count) {
+    for_chunks(chunk_of_arrays, [&](Index first, Index count) {
       for (const auto& [name, data] : arrays) to_constant(name, data + first, count * sizeof(float));
       run("constant_chunk", voxels_, static_cast<int>(count), voxels());
     });
   }
   void sum_chunks_of_structures(const char* kernel, const Samples& s, Index threads_wanted) {
     run("pack_samples", samples_, s, packed_.data());
-    for_chunks([&](Index first, Index count) {
-      to_constant("chunk_samples", packed_.data() + 5 * first, count * 5 * sizeof(float));
+    for_chunks(chunk_of_structures, [&](Index first, Index count) {
+      to_constant("chunk_samples", packed_.data() + floats_per_structure * first,
+                  count * floats_per_structure * sizeof(float));
       run(kernel, threads_wanted, static_cast<int>(count), voxels());
     });
   }
   template <class Body>
-  void for_chunks(const Body& body) {
+  void for_chunks(Index chunk, const Body& body) {
     for (Index first = 0; first < samples_; first += chunk) {
       check_interrupt();
       body(first, std::min(chunk, samples_ - first));
