@@ -64,11 +64,13 @@ BenchResult bench_dft(const BenchRequest& request) {
     for (Index m = 0; m < samples; ++m)
       k[d * samples + m] =
           (double(bits() >> 11) * 0x1p-53 - 0.5) * double(matrix[static_cast<std::size_t>(d)]);
+  const auto trajectory = std::make_shared<Trajectory>(std::move(k));
+  make_dft<float>(trajectory, matrix, coils,
+                  device);  // refuses what is too large before data is drawn for it
   Array<cfloat> x(prepend(coils, matrix)), y({coils, samples});
   fill_random(x.view(), 19);
   fill_random(y.view(), 20);
-  const Problem problem{matrix, std::make_shared<Trajectory>(std::move(k)),
-                        Array<cfloat>::copy_of(x.view().slice(coils - 1)),
+  const Problem problem{matrix, trajectory, Array<cfloat>::copy_of(x.view().slice(coils - 1)),
                         Array<cfloat>::copy_of(y.view().slice(coils - 1))};
   const auto x_there = Array<cfloat>::copy_of(x.view(), device),
              y_there = Array<cfloat>::copy_of(y.view(), device);
