@@ -1,7 +1,7 @@
 // The exact DFT summed term by term, with one sine and cosine for each voxel and sample: for double precision, for cards
 // without FP16 tensor cores, and as what the faster forms are checked against. REAL: float or double. COILS: how many
 // coils share a sine and cosine.
-#include "phases.cuh"
+#include "fixed_turns.cuh"
 
 struct Complex {
   REAL re, im;
@@ -47,7 +47,7 @@ struct Sum {
 
 // A thread gathers one voxel of COILS coils; samples pass through shared memory.
 extern "C" __global__ void __launch_bounds__(threads)
-adjoint(Matrix g, const Turns* k, Index samples, const Complex* kspace, int coils, Complex* image) {
+    adjoint(Matrix g, const Turns* k, Index samples, const Complex* kspace, int coils, Complex* image) {
   __shared__ Turns shared_k[3][threads];
   __shared__ Complex shared_y[COILS][threads];
   const Index voxels = (Index)g.nz * g.ny * g.nx, n = (Index)blockIdx.x * threads + threadIdx.x;
@@ -61,12 +61,14 @@ adjoint(Matrix g, const Turns* k, Index samples, const Complex* kspace, int coil
     if (m < samples) {
       for (int d = 0; d < 3; ++d) shared_k[d][threadIdx.x] = k[d * samples + m];
       for (int c = 0; c < COILS; ++c)
-        shared_y[c][threadIdx.x] = first_coil + c < coils ? kspace[(first_coil + c) * samples + m] : Complex{0, 0};
+        shared_y[c][threadIdx.x] =
+            first_coil + c < coils ? kspace[(first_coil + c) * samples + m] : Complex{0, 0};
     }
     __syncthreads();
     const int count = (int)(samples - begin < threads ? samples - begin : threads);
     for (int i = 0; i < count; ++i) {
-      const Complex turn = unit_of(turns(shared_k[0][i], wz) + turns(shared_k[1][i], wy) + turns(shared_k[2][i], wx));
+      const Complex turn =
+          unit_of(turns(shared_k[0][i], wz) + turns(shared_k[1][i], wy) + turns(shared_k[2][i], wx));
       for (int c = 0; c < COILS; ++c) sum.add(c, shared_y[c][i], turn);
     }
     sum.carry();
@@ -78,7 +80,7 @@ adjoint(Matrix g, const Turns* k, Index samples, const Complex* kspace, int coil
 
 // A thread gathers one sample of COILS coils; all threads read the same voxel at a time.
 extern "C" __global__ void __launch_bounds__(threads)
-forward(Matrix g, const Turns* k, Index samples, const Complex* image, int coils, Complex* kspace) {
+    forward(Matrix g, const Turns* k, Index samples, const Complex* image, int coils, Complex* kspace) {
   const Index voxels = (Index)g.nz * g.ny * g.nx, m = (Index)blockIdx.x * threads + threadIdx.x;
   if (m >= samples) return;
   const int first_coil = blockIdx.y * COILS;

@@ -56,7 +56,8 @@ extern "C" __global__ void __launch_bounds__(threads) gather(Samples s, Voxels v
 }
 
 // Loop fission: 2 pi k is made once, by a kernel of its own.
-extern "C" __global__ void __launch_bounds__(threads) make_angles(Samples s, float* kx, float* ky, float* kz) {
+extern "C" __global__ void __launch_bounds__(threads)
+    make_angles(Samples s, float* kx, float* ky, float* kz) {
   const int m = (int)own_index();
   if (m >= s.count) return;
   kx[m] = two_pi * s.kx[m];
@@ -100,7 +101,9 @@ struct __align__(16) Sample {
 };
 #if CHUNK_OF_ARRAYS
 __constant__ float chunk_kx[chunk], chunk_ky[chunk], chunk_kz[chunk], chunk_dr[chunk], chunk_di[chunk];
-__device__ inline Sample chunk_sample(int m) { return {chunk_kx[m], chunk_ky[m], chunk_kz[m], chunk_dr[m], chunk_di[m]}; }
+__device__ inline Sample chunk_sample(int m) {
+  return {chunk_kx[m], chunk_ky[m], chunk_kz[m], chunk_dr[m], chunk_di[m]};
+}
 #else
 __constant__ Sample chunk_samples[chunk];
 __device__ inline const Sample& chunk_sample(int m) { return chunk_samples[m]; }

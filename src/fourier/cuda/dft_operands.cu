@@ -6,14 +6,14 @@
 //   group    g = z * outers + outer          phase psi(g, m): axis z, middle of the fold on axis y, middle of axis x
 //   column   q < half: (inner, x) = divmod(q, nx)   phase theta(q, m), antisymmetric under q -> nx * fold - 1 - q
 // SPLIT: 0 or 1, see operands.cuh.
-#include "phases.cuh"
+#include "fixed_turns.cuh"
 #include "operands.cuh"
 
 struct Layout {
   int nz, ny, nx;
-  int fold, outers;      // ny <= fold * outers
-  int groups, half;      // nz * outers, (nx * fold + 1) / 2
-  int rows, columns;     // 2 * groups and 2 * half, rounded up to whole tiles
+  int fold, outers;   // ny <= fold * outers
+  int groups, half;   // nz * outers, (nx * fold + 1) / 2
+  int rows, columns;  // 2 * groups and 2 * half, rounded up to whole tiles
 };
 
 // The two factors of a column's value are at most 1; this keeps the low halves of FP16 pairs clear of subnormals.
@@ -22,7 +22,8 @@ struct Layout {
 /// Power of two that brings a coil's largest magnitude (given by its bits) to about 2^13, far from FP16's ends: 65504
 /// holds the sum of two rotated values.
 __device__ inline float scale_of(unsigned largest_bits) {
-  if (largest_bits == 0 || largest_bits >= 0x7f800000u) return 1;  // silent, or not finite: it shows in the result
+  if (largest_bits == 0 || largest_bits >= 0x7f800000u)
+    return 1;  // silent, or not finite: it shows in the result
   int e = 13 - ((int)(largest_bits >> 23) - 127);
   e = e > 126 ? 126 : e < -126 ? -126 : e;
   return __uint_as_float((unsigned)(e + 127) << 23);
@@ -30,7 +31,8 @@ __device__ inline float scale_of(unsigned largest_bits) {
 
 // largest[coil] = bits of the largest |re| or |im|; bits of non-negative floats are ordered as they are, so the order
 // in which atomics arrive does not matter.
-extern "C" __global__ void __launch_bounds__(256) find_largest(const float2* data, Index per_coil, unsigned* largest) {
+extern "C" __global__ void __launch_bounds__(256)
+    find_largest(const float2* data, Index per_coil, unsigned* largest) {
   unsigned most = 0;
   const float2* coil = data + blockIdx.y * per_coil;
   for (Index i = (Index)blockIdx.x * 256 + threadIdx.x; i < per_coil; i += (Index)gridDim.x * 256) {
@@ -45,8 +47,9 @@ extern "C" __global__ void __launch_bounds__(256) find_largest(const float2* dat
 // and [outer][m], or, when data is given, [coil][outer][m] with the data multiplied in (0 beyond the last sample).
 // blockIdx.x counts through all rows of all of them.
 extern "C" __global__ void __launch_bounds__(128)
-make_tables(Layout g, const Turns* k, Index samples, Index first, int width, float2* z_table, float2* inner_table,
-            float2* x_table, float2* outer_table, const float2* data, const unsigned* largest) {
+    make_tables(Layout g, const Turns* k, Index samples, Index first, int width, float2* z_table,
+                float2* inner_table, float2* x_table, float2* outer_table, const float2* data,
+                const unsigned* largest) {
   const int m = blockIdx.y * 128 + threadIdx.x;
   if (m >= width) return;
   const bool exists = first + m < samples;
@@ -67,7 +70,8 @@ make_tables(Layout g, const Turns* k, Index samples, Index first, int width, flo
   } else {
     entry -= g.nx;
     const int outer = entry % g.outers, coil = entry / g.outers;
-    value = unit(turns(along(1), 2 * g.fold * outer + g.fold - 1 - 2 * (g.ny / 2)) + turns(along(2), g.nx - 1 - 2 * (g.nx / 2)));
+    value = unit(turns(along(1), 2 * g.fold * outer + g.fold - 1 - 2 * (g.ny / 2)) +
+                 turns(along(2), g.nx - 1 - 2 * (g.nx / 2)));
     table = outer_table;
     if (data != nullptr) {
       const float2 d = exists ? data[coil * samples + first + m] : make_float2(0, 0);
@@ -86,8 +90,8 @@ __device__ inline void load_eight(const float2* table, Complexf (&out)[8]) {
   }
 }
 
-__device__ inline void store_product(const Complexf (&a)[8], const float2* b_table, char* hi, char* lo, Index rows, Index row,
-                                     int m) {
+__device__ inline void store_product(const Complexf (&a)[8], const float2* b_table, char* hi, char* lo,
+                                     Index rows, Index row, int m) {
   Complexf b[8];
   load_eight(b_table + m, b);
   float re[8], im[8];
@@ -106,9 +110,11 @@ __device__ inline void store_product(const Complexf (&a)[8], const float2* b_tab
 //   b, rows 2 q and 2 q + 1: cos and sin of theta(q, m); a thread makes all columns of one x
 // Rows that only fill the last tile are zeros. blockIdx.y counts 32 z of coil 0, 1, ..., then 32 x.
 extern "C" __global__ void __launch_bounds__(256)
-make_adjoint_operands(Layout g, int coils, const float2* z_table, const float2* weighted, const float2* inner_table,
-                      const float2* x_table, int width, char* a_hi, char* a_lo, char* b_hi, char* b_lo) {
-  const int m = 8 * (blockIdx.x * 8 + threadIdx.x % 8), z_blocks = (g.nz + 32) / 32;  // one z more, for the filling rows
+    make_adjoint_operands(Layout g, int coils, const float2* z_table, const float2* weighted,
+                          const float2* inner_table, const float2* x_table, int width, char* a_hi, char* a_lo,
+                          char* b_hi, char* b_lo) {
+  const int m = 8 * (blockIdx.x * 8 + threadIdx.x % 8),
+            z_blocks = (g.nz + 32) / 32;  // one z more, for the filling rows
   if (m >= width) return;
   const float zeros[8] = {};
   Complexf own[8];
@@ -117,29 +123,34 @@ make_adjoint_operands(Layout g, int coils, const float2* z_table, const float2* 
     const Index rows = (Index)coils * g.rows, first_row = (Index)coil * g.rows;
     if (z > g.nz) return;
     if (z == g.nz) {
-      for (int row = 2 * g.groups; row < g.rows; ++row) store_piece(a_hi, a_lo, piece_offset(rows, first_row + row, m), zeros);
+      for (int row = 2 * g.groups; row < g.rows; ++row)
+        store_piece(a_hi, a_lo, piece_offset(rows, first_row + row, m), zeros);
       return;
     }
     load_eight(z_table + (Index)z * width + m, own);
     for (int outer = 0; outer < g.outers; ++outer)
-      store_product(own, weighted + ((Index)coil * g.outers + outer) * width, a_hi, a_lo, rows, first_row + 2 * (z * g.outers + outer), m);
+      store_product(own, weighted + ((Index)coil * g.outers + outer) * width, a_hi, a_lo, rows,
+                    first_row + 2 * (z * g.outers + outer), m);
   } else {
     const int x = (blockIdx.y - z_blocks * coils) * 32 + threadIdx.x / 8;
     if (x > g.nx) return;
     if (x == g.nx) {
-      for (int row = 2 * g.half; row < g.columns; ++row) store_piece(b_hi, b_lo, piece_offset(g.columns, row, m), zeros);
+      for (int row = 2 * g.half; row < g.columns; ++row)
+        store_piece(b_hi, b_lo, piece_offset(g.columns, row, m), zeros);
       return;
     }
     load_eight(x_table + (Index)x * width + m, own);
     for (int inner = 0; inner * g.nx + x < g.half; ++inner)
-      store_product(own, inner_table + (Index)inner * width, b_hi, b_lo, g.columns, 2 * (inner * g.nx + x), m);
+      store_product(own, inner_table + (Index)inner * width, b_hi, b_lo, g.columns, 2 * (inner * g.nx + x),
+                    m);
   }
 }
 
 // Forward, one row per sample: cos and sin of theta(q, m) side by side, k runs over columns. A block makes 128 samples'
 // block of 64, which lie together: they are brought in order in shared memory and leave in one piece.
 extern "C" __global__ void __launch_bounds__(128)
-make_forward_samples(Layout g, const float2* inner_table, const float2* x_table, int width, char* hi, char* lo) {
+    make_forward_samples(Layout g, const float2* inner_table, const float2* x_table, int width, char* hi,
+                         char* lo) {
   __shared__ __align__(16) char ordered[1 + SPLIT][128 * 128];
   const int m = blockIdx.x * 128 + threadIdx.x, first_q = blockIdx.y * 32;
   int inner = first_q / g.nx, x = first_q % g.nx;
@@ -173,8 +184,9 @@ make_forward_samples(Layout g, const float2* inner_table, const float2* x_table,
 //   sum over the group's voxels of image exp(-i theta) = sum_q (a + b) cos - i (a - b) sin,
 // a and b being the two voxels that mirror one another.
 extern "C" __global__ void __launch_bounds__(256)
-make_image_rows(Layout g, const float2* image, const unsigned* largest, char* hi, char* lo) {
-  const int piece = blockIdx.x * 8 + threadIdx.x % 8, group = blockIdx.y * 32 + threadIdx.x / 8, coil = blockIdx.z;
+    make_image_rows(Layout g, const float2* image, const unsigned* largest, char* hi, char* lo) {
+  const int piece = blockIdx.x * 8 + threadIdx.x % 8, group = blockIdx.y * 32 + threadIdx.x / 8,
+            coil = blockIdx.z;
   if (8 * piece >= g.columns || 2 * group >= g.rows) return;
   const Index rows = (Index)gridDim.z * g.rows, row = (Index)coil * g.rows + 2 * group;
   float re[8] = {}, im[8] = {};
@@ -204,7 +216,7 @@ make_image_rows(Layout g, const float2* image, const unsigned* largest, char* hi
 
 // Adjoint, last step: image from the product's sums [part][coil][row][column], parts added in order.
 extern "C" __global__ void __launch_bounds__(256)
-make_image(Layout g, const float* sums, int parts, const unsigned* largest, float2* image) {
+    make_image(Layout g, const float* sums, int parts, const unsigned* largest, float2* image) {
   const int q = blockIdx.y * 256 + threadIdx.x, group = blockIdx.x, coil = blockIdx.z;
   if (q >= g.half) return;
   const Index part_size = (Index)gridDim.z * g.rows * g.columns;
@@ -227,7 +239,8 @@ make_image(Layout g, const float* sums, int parts, const unsigned* largest, floa
 
 // Forward, last step: a sample's sum over the tiles of groups, [coil][tile][m], in order.
 extern "C" __global__ void __launch_bounds__(256)
-add_tiles(const float2* partial, int tiles, const unsigned* largest, Index samples, Index first, int width, float2* kspace) {
+    add_tiles(const float2* partial, int tiles, const unsigned* largest, Index samples, Index first,
+              int width, float2* kspace) {
   const int m = blockIdx.x * 256 + threadIdx.x, coil = blockIdx.y;
   if (m >= width || first + m >= samples) return;
   double re = 0, im = 0;

@@ -9,7 +9,7 @@ namespace spinloom::cuda {
 
 /// The exact DFT in single precision as one real matrix product on tensor cores; see dft_operands.cu for how
 /// the phases separate. All arrays are on the context's GPU; k holds fixed-point turns [3, samples], see
-/// phases.cuh. Every element of the outputs is written.
+/// fixed_turns.cuh. Every element of the outputs is written.
 class DftMatrixProduct {
  public:
   DftMatrixProduct(Context& context, Shape matrix, DftMethod method, DftProduct product);

@@ -1,7 +1,7 @@
 // sums[row, column] = sum_k a[row, k] b[column, k] on tensor cores by mma.sync, for sm_80 and later; operands as in
 // operands.cuh. A block of eight warps makes TILE_ROWS x 128 sums from STAGES blocks of k in flight.
 // SPLIT, FORWARD: 0 or 1. TILE_ROWS: 64 or 128.
-#include "phases.cuh"
+#include "fixed_turns.cuh"
 #include "product_results.cuh"
 
 constexpr int tile_columns = 128;
@@ -22,15 +22,16 @@ __device__ inline void load_matrices(unsigned (&r)[4], unsigned from) {
                : "r"(from));
 }
 __device__ inline void multiply_add(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const char* b_lo, int b_rows, int k_blocks,
-        int k_blocks_per_part, Results results) {
+    product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const char* b_lo, int b_rows,
+            int k_blocks, int k_blocks_per_part, Results results) {
   extern __shared__ __align__(1024) char stages[];
   const unsigned shared = (unsigned)__cvta_generic_to_shared(stages);
   const Index row0 = (Index)blockIdx.x * TILE_ROWS, column0 = (Index)blockIdx.y * tile_columns;
@@ -41,7 +42,8 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
   const auto fetch = [&](int i) {
     if (i < blocks) {
       const unsigned to = shared + (i % STAGES) * stage_bytes;
-      const Index a = ((Index)(first_block + i) * a_rows + row0) * 128, b = ((Index)(first_block + i) * b_rows + column0) * 128;
+      const Index a = ((Index)(first_block + i) * a_rows + row0) * 128,
+                  b = ((Index)(first_block + i) * b_rows + column0) * 128;
       for (int o = thread * 16; o < a_bytes; o += 256 * 16) {
         copy_piece(to + o, a_hi + a + o);
         if (SPLIT) copy_piece(to + a_bytes + b_bytes + o, a_lo + a + o);
@@ -88,8 +90,10 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
         for (int c = 0; c < column_fragments; ++c) {
           multiply_add(sum[r][c], a[0][r], b[0][c / 2][c % 2 * 2], b[0][c / 2][c % 2 * 2 + 1]);
           if (SPLIT) {
-            multiply_add(sum[r][c], a[0][r], b[operand_parts - 1][c / 2][c % 2 * 2], b[operand_parts - 1][c / 2][c % 2 * 2 + 1]);
-            multiply_add(sum[r][c], a[operand_parts - 1][r], b[0][c / 2][c % 2 * 2], b[0][c / 2][c % 2 * 2 + 1]);
+            multiply_add(sum[r][c], a[0][r], b[operand_parts - 1][c / 2][c % 2 * 2],
+                         b[operand_parts - 1][c / 2][c % 2 * 2 + 1]);
+            multiply_add(sum[r][c], a[operand_parts - 1][r], b[0][c / 2][c % 2 * 2],
+                         b[0][c / 2][c % 2 * 2 + 1]);
           }
         }
     }
@@ -112,7 +116,8 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
   asm volatile("cp.async.wait_group 0;");
   __syncthreads();
   float2* meeting = (float2*)stages;  // [4][TILE_ROWS]
-  const int tiles = results.columns_per_coil / tile_columns, coil = blockIdx.y / tiles, tile = blockIdx.y % tiles;
+  const int tiles = results.columns_per_coil / tile_columns, coil = blockIdx.y / tiles,
+            tile = blockIdx.y % tiles;
 #pragma unroll
   for (int r = 0; r < row_fragments; ++r)
 #pragma unroll
@@ -131,7 +136,8 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
   __syncthreads();
   for (int row = thread; row < TILE_ROWS; row += 256) {
     float2 v = meeting[row];
-    for (int w = 1; w < 4; ++w) v = make_float2(v.x + meeting[w * TILE_ROWS + row].x, v.y + meeting[w * TILE_ROWS + row].y);
+    for (int w = 1; w < 4; ++w)
+      v = make_float2(v.x + meeting[w * TILE_ROWS + row].x, v.y + meeting[w * TILE_ROWS + row].y);
     results.partial[((Index)coil * tiles + tile) * a_rows + row0 + row] = v;
   }
 #else
@@ -142,6 +148,7 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
 #pragma unroll
       for (int below = 0; below < 2; ++below)
         store_sum(results, a_rows, b_rows, row0 + warp_row + 16 * r + 8 * below + lane / 4,
-                  column0 + warp_column + 8 * c + 2 * (lane % 4), total[r][c][2 * below], total[r][c][2 * below + 1]);
+                  column0 + warp_column + 8 * c + 2 * (lane % 4), total[r][c][2 * below],
+                  total[r][c][2 * below + 1]);
 #endif
 }

@@ -19,7 +19,8 @@ struct Results {
 struct GroupWalk {
   const Results& results;
   int g, z, outer;
-  __device__ GroupWalk(const Results& r, int first) : results(r), g(first), z(first / r.outers), outer(first % r.outers) {}
+  __device__ GroupWalk(const Results& r, int first)
+      : results(r), g(first), z(first / r.outers), outer(first % r.outers) {}
   __device__ void step() {
     g += 4;
     outer += 4;
@@ -54,8 +55,8 @@ struct TurnedSum {
   }
 };
 #else
-__device__ inline void store_sum(const Results& r, Index rows, Index columns, Index row, Index column, float first,
-                                 float second) {
+__device__ inline void store_sum(const Results& r, Index rows, Index columns, Index row, Index column,
+                                 float first, float second) {
   float2* at = (float2*)(r.sums + (blockIdx.z * rows + row) * columns + column);
   float2 v = make_float2(first, second);
   if (!r.is_first) {

@@ -1,7 +1,7 @@
 // sums[row, column] = sum_k a[row, k] b[column, k] on tensor cores, for sm_90a; operands as in operands.cuh. One warp
 // keeps STAGES blocks of k coming by bulk copies, two groups of four warps multiply 64 rows x TILE_COLUMNS each.
 // SPLIT, FORWARD: 0 or 1. TILE_COLUMNS: 128 (with SPLIT, which needs registers for the carried sums) or 256.
-#include "phases.cuh"
+#include "fixed_turns.cuh"
 #include "product_results.cuh"
 #include "warpgroup.cuh"
 
@@ -14,8 +14,8 @@ constexpr int sums_per_thread = TILE_COLUMNS / 2;
 constexpr int blocks_between_carries = 2;
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const char* b_lo, int b_rows, int k_blocks,
-        int k_blocks_per_part, Results results) {
+    product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const char* b_lo, int b_rows,
+            int k_blocks, int k_blocks_per_part, Results results) {
   extern __shared__ __align__(1024) char stages[];
   __shared__ __align__(8) Turns barriers[2 * STAGES];
   const unsigned shared = (unsigned)__cvta_generic_to_shared(stages);
@@ -102,7 +102,8 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
 #endif
     const int row = group_row + threadIdx.x % 128 / 32 * 16 + lane / 4;
 #if FORWARD
-    const int tiles = results.columns_per_coil / TILE_COLUMNS, coil = blockIdx.y / tiles, tile = blockIdx.y % tiles;
+    const int tiles = results.columns_per_coil / TILE_COLUMNS, coil = blockIdx.y / tiles,
+              tile = blockIdx.y % tiles;
     // Both rows of a thread run through the same groups.
     TurnedSum turned[2] = {{results, a_rows, (int)row0 + row}, {results, a_rows, (int)row0 + row + 8}};
     GroupWalk walk(results, tile * (TILE_COLUMNS / 2) + lane % 4);
@@ -116,7 +117,8 @@ product(const char* a_hi, const char* a_lo, int a_rows, const char* b_hi, const 
     for (int below = 0; below < 2; ++below) {
       const Complexf v = turned[below].gather();
       if (lane % 4 == 0)
-        results.partial[((Index)coil * tiles + tile) * a_rows + row0 + row + 8 * below] = make_float2(v.re, v.im);
+        results.partial[((Index)coil * tiles + tile) * a_rows + row0 + row + 8 * below] =
+            make_float2(v.re, v.im);
     }
 #else
 #pragma unroll

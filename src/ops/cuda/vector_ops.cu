@@ -42,7 +42,8 @@ __device__ inline void reduce(Index size, Pair* parts, Term term) {
 }
 
 // sum conj(x) y
-extern "C" __global__ void __launch_bounds__(threads) dot(const Complex* x, const Complex* y, Index size, Pair* parts) {
+extern "C" __global__ void __launch_bounds__(threads)
+    dot(const Complex* x, const Complex* y, Index size, Pair* parts) {
   reduce(size, parts, [=](Index i, Pair& sum) {
     const double xr = x[i].re, xi = x[i].im, yr = y[i].re, yi = y[i].im;
     sum.a += xr * yr + xi * yi;
@@ -58,14 +59,15 @@ extern "C" __global__ void __launch_bounds__(threads) square(const Complex* x, I
 }
 
 extern "C" __global__ void __launch_bounds__(threads)
-square_distance(const Complex* x, const Complex* y, Index size, Pair* parts) {
+    square_distance(const Complex* x, const Complex* y, Index size, Pair* parts) {
   reduce(size, parts, [=](Index i, Pair& sum) {
     const double re = (double)x[i].re - (double)y[i].re, im = (double)x[i].im - (double)y[i].im;
     sum.a += re * re + im * im;
   });
 }
 
-extern "C" __global__ void __launch_bounds__(threads) count_not_finite(const Complex* x, Index size, Pair* parts) {
+extern "C" __global__ void __launch_bounds__(threads)
+    count_not_finite(const Complex* x, Index size, Pair* parts) {
   reduce(size, parts, [=](Index i, Pair& sum) { sum.a += !isfinite(x[i].re) || !isfinite(x[i].im); });
 }
 
@@ -81,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(threads) sum_parts(const Pair* part
 }
 
 // y = y + alpha x
-extern "C" __global__ void __launch_bounds__(threads) axpy(Complex alpha, const Complex* x, Complex* y, Index size) {
+extern "C" __global__ void __launch_bounds__(threads)
+    axpy(Complex alpha, const Complex* x, Complex* y, Index size) {
   for (Index i = first_index(); i < size; i += stride()) {
     const Complex a = x[i], b = y[i];
     y[i] = {b.re + alpha.re * a.re - alpha.im * a.im, b.im + alpha.re * a.im + alpha.im * a.re};
@@ -89,7 +92,8 @@ extern "C" __global__ void __launch_bounds__(threads) axpy(Complex alpha, const 
 }
 
 // y = x + alpha y
-extern "C" __global__ void __launch_bounds__(threads) xpay(const Complex* x, Complex alpha, Complex* y, Index size) {
+extern "C" __global__ void __launch_bounds__(threads)
+    xpay(const Complex* x, Complex alpha, Complex* y, Index size) {
   for (Index i = first_index(); i < size; i += stride()) {
     const Complex a = x[i], b = y[i];
     y[i] = {a.re + alpha.re * b.re - alpha.im * b.im, a.im + alpha.re * b.im + alpha.im * b.re};
