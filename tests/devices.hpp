@@ -1,11 +1,17 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include "spinloom/core/device.hpp"
 #include "spinloom/runtime/cuda.hpp"
+
+namespace spinloom {
+/// How test listings show a device.
+inline void PrintTo(Device device, std::ostream* out) { *out << to_string(device); }
+}  // namespace spinloom
 
 namespace spinloom::testing {
 

@@ -23,6 +23,7 @@ struct Variant {
   DftProduct product;
   double tolerance;  ///< of relative errors in single precision
 };
+void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 // FP16 rounds each of two operands by up to 2^-11, which a sum of few terms may show in full. Pairs of FP16 leave the sums' rounding and cut-off bits, some
 // 1e-7 each; the direct sums leave the phases' rounding to floats, 6e-8 each.
 const Variant variants[] = {
