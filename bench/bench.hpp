@@ -15,13 +15,21 @@ struct BenchRequest {
   spinloom::Shape matrix;
   spinloom::Index samples = 0;
   std::string rung;
+  spinloom::Index coils = 0;
   int repetitions = 0;
   spinloom::Device device;
   spinloom::Progress progress;
 };
 
-/// Options beyond --repetitions that a benchmark honours; the command refuses the others.
-enum BenchOptions : unsigned { takes_matrix = 1, takes_samples = 2, takes_rung = 4 };
+/// Options beyond --repetitions that a benchmark honours, and whether it takes --device cuda; the command refuses the
+/// others.
+enum BenchOptions : unsigned {
+  takes_matrix = 1,
+  takes_samples = 2,
+  takes_rung = 4,
+  runs_on_gpu = 8,
+  takes_coils = 16
+};
 
 struct BenchResult {
   Json figures = Json::array();      ///< one object each, with `name` and what measure() gives
@@ -37,6 +45,7 @@ struct Bench {
 };
 const std::vector<Bench>& benches();
 
+BenchResult bench_dft(const BenchRequest& request);
 BenchResult bench_fhd(const BenchRequest& request);
 BenchResult bench_normal(const BenchRequest& request);
 BenchResult bench_nufft(const BenchRequest& request);

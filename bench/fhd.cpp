@@ -7,6 +7,7 @@
 #include "spinloom/fourier/dft.hpp"
 #include "spinloom/fourier/dft_ladder.hpp"
 #include "spinloom/ops/vector_ops.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/threads.hpp"
 
 namespace {
@@ -31,9 +32,8 @@ Data draw_data(const Shape& matrix, Index samples) {
 }
 
 /// Against the sum in double at some voxels: relative L2 error, and PSNR over the largest of them.
-void check(const Data& data, const Shape& matrix, const Array<cfloat>& image, Json& figure) {
+void check(const Data& data, const Shape& matrix, const Array<cfloat>& image, int voxels, Json& figure) {
   std::mt19937_64 bits(23);
-  const int voxels = 64;
   double error = 0, size = 0, peak = 0;
   for (int i = 0; i < voxels; ++i) {
     const Index voxel = static_cast<Index>(bits() % static_cast<std::uint64_t>(image.size()));
@@ -59,12 +59,16 @@ void check(const Data& data, const Shape& matrix, const Array<cfloat>& image, Js
 }  // namespace
 
 BenchResult bench_fhd(const BenchRequest& request) {
-  if (request.device.kind != DeviceKind::cpu)
-    throw BackendUnavailable(to_string(request.device), "the ladder runs on the CPU; choose --device cpu");
-  const Shape matrix = request.matrix.empty() ? Shape{64, 64, 64} : request.matrix;
-  const Index voxels = count(matrix), most_samples = request.samples > 0 ? request.samples : 16384;
+  const Device device = request.device;
+  if (device.kind == DeviceKind::reference)
+    throw BackendUnavailable(to_string(device),
+                             "the ladder runs on a CPU or a GPU; choose --device cpu or cuda");
+  const bool on_gpu = device.kind == DeviceKind::cuda;
+  const Index size = on_gpu ? 128 : 64, usual_samples = on_gpu ? 100000 : 16384;
+  const Shape matrix = request.matrix.empty() ? Shape{size, size, size} : request.matrix;
+  const Index voxels = count(matrix), most_samples = request.samples > 0 ? request.samples : usual_samples;
   const int repetitions = request.repetitions > 0 ? request.repetitions : 5;
-  const std::string only = request.rung.empty() ? "" : find_dft_rung(request.rung).name;
+  const std::string only = request.rung.empty() ? "" : find_dft_rung(request.rung, device).name;
 
   BenchResult result;
   result.columns = {"name",
@@ -79,26 +83,49 @@ BenchResult bench_fhd(const BenchRequest& request) {
                     "samples",
                     "seconds",
                     "spread"};
-  const double peak = peak_flops();
+  // A GPU's peak is not measured; what its sine and cosine units can do is, and bounds all rungs but the separable.
+  const double peak = on_gpu ? 0 : peak_flops(), sines = fast_sines_per_second(device);
+  if (on_gpu)
+    result.columns = {"name",
+                      "gflops",
+                      "pairs_per_second",
+                      "speedup",
+                      "times_sine_limit",
+                      "operations_per_byte",
+                      "psnr_db",
+                      "relative_error",
+                      "samples",
+                      "seconds",
+                      "spread"};
   double slowest = 0;
-  for (const DftRungInfo& rung : dft_rungs()) {
+  int done = 0;
+  for (const DftRungInfo& rung : dft_rungs(device)) {
     if (!only.empty() && rung.name != only) continue;
     // Rates are compared: a slow rung sums as many of the samples as a third of a second allows.
     constexpr double enough_seconds = 0.3;
-    Index samples = std::min<Index>(16, most_samples);
+    // A GPU needs thousands of threads, also where a thread is a sample.
+    Index samples = std::min<Index>(on_gpu ? 1024 : 16, most_samples);
     Data data;
-    Array<cfloat> image(matrix);
-    const auto work = [&] { dft_adjoint_rung(rung.rung, data.k, matrix, data.kspace.view(), image.view()); };
+    Array<cfloat> image(matrix, device), kspace;
+    std::function<void(View<const cfloat>, View<cfloat>)> sum;
+    const auto work = [&] {
+      sum(kspace.view(), image.view());
+      synchronize(device);
+    };
     while (true) {
       check_interrupt();
       data = draw_data(matrix, samples);
+      kspace = Array<cfloat>::copy_of(data.kspace.view(), device);
+      sum = make_dft_rung(rung.rung, data.k, matrix, device);
       work();
-      if (samples >= most_samples || time_once(work).cpu_seconds > enough_seconds / 4 * thread_count()) break;
+      const Times once = time_once(work);
+      const double share = on_gpu ? once.seconds : once.cpu_seconds / thread_count();
+      if (samples >= most_samples || share > enough_seconds / 4) break;
       samples = std::min(most_samples, samples * 4);
     }
     work();
     Json figure = {{"name", rung.name}, {"description", rung.description}};
-    check(data, matrix, image, figure);
+    check(data, matrix, Array<cfloat>::copy_of(image.view(), Device{}), on_gpu ? 256 : 64, figure);
     if (!(figure["relative_error"].get<double>() < 1e-3))
       throw NotConverged("bench fhd: rung " + rung.name + " gives wrong answers; it is not timed");
     figure.update(measure(repetitions, work));
@@ -113,15 +140,20 @@ BenchResult bench_fhd(const BenchRequest& request) {
     figure["bytes_per_pair"] = rung.bytes_per_pair;
     figure["operations_per_byte"] = rung.operations_per_byte();
     // The floor of the exact sum: two multiply-adds per pair at the peak that this run measured.
-    figure["share_of_floor"] = 4 * pairs / peak;
-    figure["peak_gflops"] = peak * 1e-9;
+    if (on_gpu) {
+      figure["sine_limit_pairs_per_second"] = sines;
+      figure["times_sine_limit"] = pairs / sines;
+    } else {
+      figure["share_of_floor"] = 4 * pairs / peak;
+      figure["peak_gflops"] = peak * 1e-9;
+    }
     figure["dtype"] = "float32";
     figure["size"] = matrix;
     figure["samples"] = samples;
     figure["coils"] = 1;
     result.figures.push_back(figure);
     if (request.progress)
-      request.progress("fhd", double(rung.rung) / double(dft_rungs().size() - 1), rung.name);
+      request.progress("fhd", double(++done) / double(dft_rungs(device).size()), rung.name);
   }
   return result;
 }

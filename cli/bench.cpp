@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bench.hpp"
 #include "commands.hpp"
 #include "common.hpp"
 #include "harness.hpp"
+#include "spinloom/core/error.hpp"
 #include "spinloom/fourier/dft_ladder.hpp"
 
 namespace {
@@ -40,11 +43,21 @@ struct Options {
 };
 
 void refuse_unused(const CLI::App& app, const Bench& bench) {
-  const std::pair<const char*, unsigned> all[] = {
-      {"--matrix", takes_matrix}, {"--samples", takes_samples}, {"--rung", takes_rung}};
+  const std::pair<const char*, unsigned> all[] = {{"--matrix", takes_matrix},
+                                                  {"--samples", takes_samples},
+                                                  {"--rung", takes_rung},
+                                                  {"--coils", takes_coils}};
   for (const auto& [name, bit] : all)
     if (app.count(name) > 0 && !(bench.options & bit))
       throw CLI::ValidationError(name, "bench " + bench.name + " has no use for it");
+}
+
+void require_rung(const std::string& name, spinloom::Device device) {
+  try {
+    spinloom::find_dft_rung(name, device);
+  } catch (const spinloom::ArgumentError& e) {
+    throw CLI::ValidationError("--rung", fmt::format("on {}: {}", spinloom::to_string(device), e.what()));
+  }
 }
 
 }  // namespace
@@ -69,8 +82,12 @@ Command add_bench(CLI::App& program) {
   app->add_option("--matrix", options->matrix, "image size in voxels, Z,Y,X or Y,X");
   app->add_option("--samples", options->request.samples, "samples in k-space; slow rungs take part of them")
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1} << 32));
+  app->add_option("--coils", options->request.coils, "coils at once")
+      ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1024}));
   std::vector<std::string> rungs;
-  for (const auto& rung : spinloom::dft_rungs()) rungs.push_back(rung.name);
+  for (const auto kind : {spinloom::DeviceKind::cpu, spinloom::DeviceKind::cuda})
+    for (const auto& rung : spinloom::dft_rungs({kind, 0}))
+      if (std::find(rungs.begin(), rungs.end(), rung.name) == rungs.end()) rungs.push_back(rung.name);
   app->add_option("--rung", options->request.rung, "one rung of fhd alone")->check(CLI::IsMember(rungs));
   app->add_option("--repetitions", options->request.repetitions, "timed runs of each figure")
       ->check(CLI::Range(1, 10000));
@@ -81,7 +98,11 @@ Command add_bench(CLI::App& program) {
               refuse_unused(*app, bench);
               if (!options->matrix.empty())
                 options->request.matrix = parse_matrix("--matrix", options->matrix);
-              options->request.device = common->start();
+              const bool has_gpu_path = bench.options & runs_on_gpu;
+              options->request.device =
+                  common->start(has_gpu_path ? Common::Gpu::accepted : Common::Gpu::refused);
+              if (!options->request.rung.empty())
+                require_rung(options->request.rung, options->request.device);
               options->request.progress = common->console().progress();
               const BenchResult result = bench.run(options->request);
               const Json json = {{"bench", bench.name},

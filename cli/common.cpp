@@ -2,11 +2,18 @@
 
 #include <charconv>
 
+#include "spinloom/core/error.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/threads.hpp"
 
-spinloom::Device Common::start() const {
+spinloom::Device Common::start(Gpu gpu) const {
   spinloom::set_thread_count(threads);
-  return spinloom::parse_device(device);
+  if (gpu == Gpu::accepted) return spinloom::choose_device(device, console().log());
+  const spinloom::Device chosen = spinloom::parse_device(device);
+  if (chosen.kind == spinloom::DeviceKind::cuda)
+    throw spinloom::BackendUnavailable("cuda",
+                                       "this version does this work on the CPU only; choose --device cpu");
+  return chosen;
 }
 
 void declare_common(CLI::App& command, Common& common, unsigned parts) {
@@ -43,5 +50,6 @@ std::vector<std::int64_t> parse_matrix(const std::string& option, const std::str
     if (stop == end) break;
     next = stop + 1;
   }
-  throw CLI::ValidationError(option, "'" + text + "' is not a matrix size, expected voxel counts as Z,Y,X or Y,X");
+  throw CLI::ValidationError(option,
+                             "'" + text + "' is not a matrix size, expected voxel counts as Z,Y,X or Y,X");
 }

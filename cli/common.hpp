@@ -14,8 +14,10 @@ struct Common {
   bool quiet = false;
   bool force = false;
 
-  /// Sets the thread count; gives back the device asked for.
-  spinloom::Device start() const;
+  /// Sets the thread count; gives back the device asked for. Work without a GPU path refuses one here, in words; for work
+  /// that has one, `auto` is a usable GPU, else the CPU, and the user is told why.
+  enum class Gpu { refused, accepted };
+  spinloom::Device start(Gpu gpu = Gpu::refused) const;
   Console console() const { return Console(json, quiet); }
   spinloom::OutputFile::Existing existing() const {
     return force ? spinloom::OutputFile::Existing::replace : spinloom::OutputFile::Existing::refuse;

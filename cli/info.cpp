@@ -2,6 +2,7 @@
 
 #include "commands.hpp"
 #include "common.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/hardware.hpp"
 #include "spinloom/runtime/libraries.hpp"
 #include "spinloom_version.hpp"
@@ -11,13 +12,19 @@ namespace {
 std::string gib(std::int64_t bytes) { return fmt::format("{:.1f} GiB", double(bytes) / (1 << 30)); }
 
 /// Backends that this version has, and why each of the others is not used.
-Json backends(const std::vector<spinloom::LibraryProbe>& probes) {
-  const bool driver = probes[0].is_present;
+Json backends(const spinloom::CudaStatus& cuda) {
   return {{"cpu", "used"},
           {"reference", "used when asked for"},
-          {"cuda", fmt::format("not used: this version has no CUDA kernels yet, and {}",
-                               driver ? "a driver is there" : "no driver was found")},
+          {"cuda", cuda.is_usable() ? "used where a command has a path for it" : "not used: " + cuda.problem},
           {"mpi", "not used: this version has no MPI backend yet"}};
+}
+
+Json describe(const spinloom::GpuInfo& gpu) {
+  return {{"name", gpu.name},
+          {"compute_capability", fmt::format("{}.{}", gpu.capability / 10, gpu.capability % 10)},
+          {"multiprocessors", gpu.multiprocessors},
+          {"memory_bytes", gpu.memory_bytes},
+          {"memory_free_bytes", gpu.memory_free_bytes}};
 }
 
 }  // namespace
@@ -30,6 +37,7 @@ Command add_info(CLI::App& program) {
             common->start();
             const spinloom::Hardware h = spinloom::detect_hardware();
             const auto probes = spinloom::probe_libraries();
+            const spinloom::CudaStatus cuda = spinloom::cuda_status();
             Json json = {{"version", SPINLOOM_VERSION},
                          {"compiler", SPINLOOM_COMPILER},
                          {"build", SPINLOOM_BUILD_TYPE},
@@ -39,16 +47,26 @@ Command add_info(CLI::App& program) {
                          {"cache_bytes", h.cache_bytes},
                          {"memory_bytes", h.memory_bytes},
                          {"memory_available_bytes", h.memory_available_bytes},
-                         {"backends", backends(probes)}};
+                         {"backends", backends(cuda)},
+                         {"gpus", Json::array()}};
+            for (const auto& gpu : cuda.gpus) json["gpus"].push_back(describe(gpu));
             for (const auto& p : probes)
               json["libraries"][p.name] = {{"present", p.is_present}, {"file", p.file}, {"status", p.status}};
 
-            std::string text = fmt::format("spinloom {} ({}, {})\n", SPINLOOM_VERSION, SPINLOOM_COMPILER, SPINLOOM_BUILD_TYPE);
-            text += fmt::format("cpu        {}, {} threads, SIMD {}\n", h.cpu_name, h.cores, h.simd_target);
-            text += fmt::format("memory     {}, {} available\n", gib(h.memory_bytes), gib(h.memory_available_bytes));
+            std::string text = fmt::format("spinloom {} ({}, {})\n", SPINLOOM_VERSION, SPINLOOM_COMPILER,
+                                           SPINLOOM_BUILD_TYPE);
+            text += fmt::format("cpu         {}, {} threads, SIMD {}\n", h.cpu_name, h.cores, h.simd_target);
+            text += fmt::format("memory      {}, {} available\n", gib(h.memory_bytes),
+                                gib(h.memory_available_bytes));
             for (const auto& [name, state] : json["backends"].items())
-              text += fmt::format("{:<10} {}\n", name, state.get<std::string>());
-            for (const auto& p : probes) text += fmt::format("{:<11}{}\n", p.name, p.status);
+              text += fmt::format("{:<11} {}\n", name, state.get<std::string>());
+            for (std::size_t i = 0; i < cuda.gpus.size(); ++i) {
+              const spinloom::GpuInfo& g = cuda.gpus[i];
+              text += fmt::format("{:<11} {}, compute capability {}.{}, {} multiprocessors, {}, {} free\n",
+                                  fmt::format("cuda:{}", i), g.name, g.capability / 10, g.capability % 10,
+                                  g.multiprocessors, gib(g.memory_bytes), gib(g.memory_free_bytes));
+            }
+            for (const auto& p : probes) text += fmt::format("{:<11} {}\n", p.name, p.status);
             text.pop_back();
             common->console().result(json, text);
           }};

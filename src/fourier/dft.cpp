@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fourier/cpu/dft.hpp"
+#include "fourier/cuda/dft.hpp"
 #include "fourier/reference/dft.hpp"
 #include "spinloom/core/error.hpp"
 
@@ -74,23 +75,25 @@ class CpuDft final : public LinearOperator<Real> {
 
 template <class Real>
 OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils,
-                           Device device) {
+                           Device device, DftOptions options) {
   trajectory->require_fits(matrix);
   if (coils < 1) throw ArgumentError(fmt::format("exact DFT: {} coils, expected at least 1", coils));
   count(prepend(coils, matrix));  // throws when voxels cannot be counted
+  if (!(options.tolerance > 0))
+    throw ArgumentError(fmt::format("exact DFT: tolerance {} is not above 0", options.tolerance));
   switch (device.kind) {
     case DeviceKind::reference:
       return std::make_shared<ReferenceDft<Real>>(std::move(trajectory), std::move(matrix), coils);
     case DeviceKind::cpu:
       return std::make_shared<CpuDft<Real>>(std::move(trajectory), std::move(matrix), coils);
     case DeviceKind::cuda:
-      throw BackendUnavailable("cuda",
-                               "the exact DFT has no CUDA backend in this build; choose --device cpu");
+      return cuda::make_dft<Real>(std::move(trajectory), std::move(matrix), coils, device,
+                                  cuda::choose_method<Real>(device, options.tolerance));
   }
   throw ArgumentError("exact DFT: device of an unknown kind");
 }
 
-template OperatorPtr<float> make_dft(std::shared_ptr<const Trajectory>, Shape, Index, Device);
-template OperatorPtr<double> make_dft(std::shared_ptr<const Trajectory>, Shape, Index, Device);
+template OperatorPtr<float> make_dft(std::shared_ptr<const Trajectory>, Shape, Index, Device, DftOptions);
+template OperatorPtr<double> make_dft(std::shared_ptr<const Trajectory>, Shape, Index, Device, DftOptions);
 
 }  // namespace spinloom

@@ -4,6 +4,7 @@
 
 #include "fourier/cpu/dft_kernels.hpp"
 #include "fourier/cpu/ladder.hpp"
+#include "fourier/cuda/ladder.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/dft.hpp"
 
@@ -40,14 +41,14 @@ std::vector<DftRungInfo> make_rungs() {
 
 }  // namespace
 
-const std::vector<DftRungInfo>& dft_rungs() {
+const std::vector<DftRungInfo>& dft_rungs(Device device) {
   static const std::vector<DftRungInfo> rungs = make_rungs();
-  return rungs;
+  return device.kind == DeviceKind::cuda ? cuda::ladder_rungs() : rungs;
 }
 
-const DftRungInfo& find_dft_rung(const std::string& name) {
+const DftRungInfo& find_dft_rung(const std::string& name, Device device) {
   std::string names;
-  for (const DftRungInfo& rung : dft_rungs()) {
+  for (const DftRungInfo& rung : dft_rungs(device)) {
     if (rung.name == name) return rung;
     names += (names.empty() ? "" : ", ") + rung.name;
   }
@@ -75,9 +76,28 @@ void dft_adjoint_rung(DftRung rung, std::shared_ptr<const Trajectory> trajectory
     case DftRung::polynomial: cpu::ladder_polynomial(problem); break;
     case DftRung::unrolled: cpu::ladder_unrolled(problem); break;
     case DftRung::recurrence: cpu::ladder_recurrence(problem); break;
-    case DftRung::separable: break;
+    default: throw ArgumentError("DFT ladder: this rung is one of a GPU's");
   }
   for (Index n = 0; n < image.size(); ++n) image[n] = {problem.rho_re[n], problem.rho_im[n]};
+}
+
+std::function<void(View<const cfloat>, View<cfloat>)> make_dft_rung(
+    DftRung rung, std::shared_ptr<const Trajectory> trajectory, const Shape& matrix, Device device) {
+  trajectory->require_fits(matrix);
+  switch (device.kind) {
+    case DeviceKind::cpu:
+      return [=](View<const cfloat> kspace, View<cfloat> image) {
+        dft_adjoint_rung(rung, trajectory, matrix, kspace, image);
+      };
+    case DeviceKind::cuda: return cuda::make_rung(rung, trajectory, matrix, device);
+    case DeviceKind::reference: break;
+  }
+  throw BackendUnavailable(to_string(device),
+                           "the ladder runs on a CPU or a GPU; choose --device cpu or cuda");
+}
+
+double fast_sines_per_second(Device device) {
+  return device.kind == DeviceKind::cuda ? cuda::fast_sines_per_second(device) : 0;
 }
 
 }  // namespace spinloom

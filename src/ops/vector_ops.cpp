@@ -4,15 +4,26 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "ops/cuda/vector_ops.hpp"
+#include "spinloom/core/error.hpp"
+#include "spinloom/runtime/array.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom {
 namespace {
 
-// Small enough that a block of two cfloat arrays stays in a level 2 cache, large enough to hide a thread's start.
+// Small enough that a block of two cfloat arrays stays in a level 2 cache, large enough to hide a thread's
+// start.
 constexpr Index block_size = 1 << 14;
+
+template <class T>
+bool on_gpu(View<T> v) {
+  return v.device.kind == DeviceKind::cuda;
+}
 
 /// Sums body(begin, end) over fixed blocks, added in order.
 template <class Sum, class Body>
@@ -26,9 +37,12 @@ Sum sum_blocks(Index size, const Body& body) {
   return total;
 }
 
-template <class T>
-void require_same(const char* where, View<T> a, const Shape& b) {
-  require_shape(where, "second array", b, a.shape);
+template <class A, class B>
+void require_same(const char* where, View<A> a, View<B> b) {
+  require_shape(where, "second array", b.shape, a.shape);
+  if ((on_gpu(a) || on_gpu(b)) && a.device != b.device)
+    throw ArgumentError(std::string(where) + ": one array is on " + to_string(a.device) + ", the other on " +
+                        to_string(b.device) + "; transfer() brings them together");
 }
 
 template <class T>
@@ -40,7 +54,8 @@ double square(const std::complex<T>& v) {
 
 template <class T>
 cdouble dot(View<const T> a, View<const T> b) {
-  require_same("dot", a, b.shape);
+  require_same("dot", a, b);
+  if (on_gpu(a)) return cuda::dot(a, b);
   return sum_blocks<cdouble>(a.size(), [&](Index begin, Index end) {
     double re = 0, im = 0;
     for (Index i = begin; i < end; ++i) {
@@ -54,6 +69,7 @@ cdouble dot(View<const T> a, View<const T> b) {
 
 template <class T>
 double norm(View<const T> a) {
+  if (on_gpu(a)) return cuda::norm(a);
   return std::sqrt(sum_blocks<double>(a.size(), [&](Index begin, Index end) {
     double sum = 0;
     for (Index i = begin; i < end; ++i) sum += square(a[i]);
@@ -63,7 +79,8 @@ double norm(View<const T> a) {
 
 template <class T>
 double distance(View<const T> a, View<const T> b) {
-  require_same("distance", a, b.shape);
+  require_same("distance", a, b);
+  if (on_gpu(a)) return cuda::distance(a, b);
   return std::sqrt(sum_blocks<double>(a.size(), [&](Index begin, Index end) {
     double sum = 0;
     for (Index i = begin; i < end; ++i) sum += square(cdouble(a[i]) - cdouble(b[i]));
@@ -73,14 +90,17 @@ double distance(View<const T> a, View<const T> b) {
 
 template <class T>
 void copy(View<const T> from, View<T> to) {
-  require_same("copy", from, to.shape);
-  parallel_blocks(from.size(), block_size,
-                  [&](Index begin, Index end, int) { std::copy(from.data + begin, from.data + end, to.data + begin); });
+  require_shape("copy", "second array", to.shape, from.shape);
+  if (on_gpu(from) || on_gpu(to)) return transfer(from, to);
+  parallel_blocks(from.size(), block_size, [&](Index begin, Index end, int) {
+    std::copy(from.data + begin, from.data + end, to.data + begin);
+  });
 }
 
 template <class T>
 void axpy(T alpha, View<const T> x, View<T> y) {
-  require_same("axpy", x, y.shape);
+  require_same("axpy", x, y);
+  if (on_gpu(x)) return cuda::axpy(alpha, x, y);
   using Real = typename T::value_type;
   const Real ar = alpha.real(), ai = alpha.imag();
   parallel_blocks(x.size(), block_size, [&](Index begin, Index end, int) {
@@ -93,7 +113,8 @@ void axpy(T alpha, View<const T> x, View<T> y) {
 
 template <class T>
 void xpay(View<const T> x, T alpha, View<T> y) {
-  require_same("xpay", x, y.shape);
+  require_same("xpay", x, y);
+  if (on_gpu(x)) return cuda::xpay(x, alpha, y);
   using Real = typename T::value_type;
   const Real ar = alpha.real(), ai = alpha.imag();
   parallel_blocks(x.size(), block_size, [&](Index begin, Index end, int) {
@@ -106,6 +127,7 @@ void xpay(View<const T> x, T alpha, View<T> y) {
 
 template <class T>
 void scale(typename T::value_type alpha, View<T> x) {
+  if (on_gpu(x)) return cuda::scale(alpha, x);
   parallel_blocks(x.size(), block_size, [&](Index begin, Index end, int) {
     for (Index i = begin; i < end; ++i) x[i] = {alpha * x[i].real(), alpha * x[i].imag()};
   });
@@ -113,6 +135,7 @@ void scale(typename T::value_type alpha, View<T> x) {
 
 template <class T>
 bool all_finite(View<const T> a) {
+  if (on_gpu(a)) return cuda::all_finite(a);
   std::atomic<bool> finite{true};
   parallel_blocks(a.size(), block_size, [&](Index begin, Index end, int) {
     for (Index i = begin; i < end; ++i)
@@ -123,6 +146,11 @@ bool all_finite(View<const T> a) {
 
 template <class T>
 void fill_random(View<T> x, unsigned seed) {
+  if (on_gpu(x)) {
+    Array<T> host(x.shape);
+    fill_random(host.view(), seed);
+    return transfer<T>(host.view(), x);
+  }
   using Real = typename T::value_type;
   std::mt19937_64 bits(seed);
   // Box-Muller by hand: std::normal_distribution differs between standard libraries.
@@ -133,15 +161,15 @@ void fill_random(View<T> x, unsigned seed) {
   }
 }
 
-#define SPINLOOM_INSTANTIATE(T)                          \
-  template cdouble dot(View<const T>, View<const T>);    \
-  template double norm(View<const T>);                   \
+#define SPINLOOM_INSTANTIATE(T)                           \
+  template cdouble dot(View<const T>, View<const T>);     \
+  template double norm(View<const T>);                    \
   template double distance(View<const T>, View<const T>); \
-  template void copy(View<const T>, View<T>);            \
-  template void axpy(T, View<const T>, View<T>);         \
-  template void xpay(View<const T>, T, View<T>);         \
-  template void scale(T::value_type, View<T>);           \
-  template bool all_finite(View<const T>);               \
+  template void copy(View<const T>, View<T>);             \
+  template void axpy(T, View<const T>, View<T>);          \
+  template void xpay(View<const T>, T, View<T>);          \
+  template void scale(T::value_type, View<T>);            \
+  template bool all_finite(View<const T>);                \
   template void fill_random(View<T>, unsigned);
 SPINLOOM_INSTANTIATE(cfloat)
 SPINLOOM_INSTANTIATE(cdouble)

@@ -1,36 +1,47 @@
 #include "spinloom/runtime/libraries.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "runtime/cuda/compiler.hpp"
+#include "runtime/cuda/driver.hpp"
+#include "runtime/dynamic_library.hpp"
 
 namespace spinloom {
 namespace {
 
 struct Wanted {
   const char* name;
-  std::vector<const char*> files;  ///< newest first
+  std::vector<std::string> files;  ///< newest first
   const char* remedy;
 };
 
-const std::vector<Wanted> wanted = {
-    {"CUDA driver", {"libcuda.so.1"}, "comes with the NVIDIA driver"},
-    {"NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, "comes with the package nvidia-cuda-nvrtc"},
-    {"cuFFT", {"libcufft.so.12", "libcufft.so.11", "libcufft.so"}, "comes with the package nvidia-cufft"},
-    {"NCCL", {"libnccl.so.2", "libnccl.so"}, "comes with the package nvidia-nccl"},
-    {"MPI", {"libmpi.so.40", "libmpich.so.12", "libmpi.so"}, "comes with the package openmpi-bin or mpich"},
+const std::vector<Wanted> others = {
+    {"cuFFT", {"libcufft.so.12", "libcufft.so.11"}, "comes with the package nvidia-cufft"},
+    {"NCCL", {"libnccl.so.2"}, "comes with the package nvidia-nccl"},
+    {"MPI", {"libmpi.so.40", "libmpich.so.12"}, "comes with the package openmpi-bin or mpich"},
 };
+
+LibraryProbe describe(const char* name, const std::string& file, const std::string& version,
+                      const std::string& problem) {
+  if (!problem.empty()) return {name, file, (file.empty() ? "" : "not used: ") + problem, false};
+  return {name, file, fmt::format("found as {}, version {}", file, version), true};
+}
 
 }  // namespace
 
 std::vector<LibraryProbe> probe_libraries() {
-  std::vector<LibraryProbe> probes;
-  for (const Wanted& w : wanted) {
+  const int driver = cuda::driver_version();
+  std::vector<LibraryProbe> probes = {
+      describe("CUDA driver", cuda::driver_file(), fmt::format("{}.{}", driver / 1000, driver % 1000 / 10),
+               cuda::driver_problem()),
+      describe("NVRTC", cuda::compiler_file(), cuda::compiler_version(), cuda::compiler_problem()),
+  };
+  for (const Wanted& w : others) {
     LibraryProbe probe{w.name, "", std::string("not found; ") + w.remedy, false};
-    for (const char* file : w.files) {
-      void* handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
-      if (handle == nullptr) continue;
-      dlclose(handle);
-      probe = {w.name, file, std::string("found as ") + file, true};
-      break;
+    if (const DynamicLibrary library = open_library(w.files)) {
+      probe = {w.name, library.file, "found as " + library.file, true};
+      dlclose(library.handle);  // it is not used yet
     }
     probes.push_back(std::move(probe));
   }

@@ -4,14 +4,17 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
+#include <cstring>
 
+#include "runtime/cuda/context.hpp"
+#include "runtime/cuda/memory.hpp"
+#include "runtime/cuda/memory_pool.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom {
 
 std::shared_ptr<std::byte> allocate(std::size_t bytes, Device device) {
-  if (device.kind == DeviceKind::cuda)
-    throw BackendUnavailable("cuda", "this build has no CUDA backend; choose --device cpu");
+  if (device.kind == DeviceKind::cuda) return cuda::context(device.index).memory().allocate(bytes);
   // Gridding and transposed passes touch many pages; 4 KiB pages would miss the TLB on nearly every row.
   constexpr std::size_t huge_page = std::size_t{2} << 20;
   const std::size_t alignment = bytes >= 2 * huge_page ? huge_page : 64;
@@ -22,6 +25,17 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes, Device device) {
                                   bytes, to_string(device)));
   if (alignment == huge_page) madvise(data, rounded, MADV_HUGEPAGE);
   return {static_cast<std::byte*>(data), [](std::byte* p) { std::free(p); }};
+}
+
+void copy_bytes(std::byte* to, Device to_device, const std::byte* from, Device from_device, std::size_t bytes) {
+  if (to_device.kind == DeviceKind::cuda || from_device.kind == DeviceKind::cuda)
+    return cuda::copy_bytes(to, to_device, from, from_device, bytes);
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+void zero_bytes(std::byte* data, Device device, std::size_t bytes) {
+  if (device.kind == DeviceKind::cuda) return cuda::zero_bytes(data, device, bytes);
+  if (bytes > 0) std::memset(data, 0, bytes);
 }
 
 }  // namespace spinloom

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "spinloom/fourier/dft_ladder.hpp"
+#include "spinloom/runtime/cuda.hpp"
 
 namespace {
 
@@ -23,8 +24,23 @@ Outcome spinloom_bench(const std::string& arguments) {
   return {WEXITSTATUS(pclose(pipe)), text};
 }
 
+TEST(Bench, DftChecksAndTimesBothDirections) {
+  const Outcome run =
+      spinloom_bench("dft --device cpu --matrix 5,6 --samples 9 --coils 2 --repetitions 2 --json --quiet");
+  ASSERT_EQ(run.status, 0);
+  const auto figures = nlohmann::json::parse(run.out)["figures"];
+  ASSERT_EQ(figures.size(), 2u);
+  EXPECT_EQ(figures[0]["name"], "adjoint");
+  EXPECT_EQ(figures[1]["name"], "forward");
+  for (const auto& figure : figures) {
+    EXPECT_LT(figure["relative_error"].get<double>(), 1e-6);
+    EXPECT_GT(figure["pairs_per_second"].get<double>(), 0);
+  }
+}
+
 TEST(BenchCommand, FhdPrintsOneFigurePerRungAsOneJsonObject) {
-  const Outcome run = spinloom_bench("fhd --matrix 5,6,7 --samples 9 --repetitions 2 --json --quiet");
+  const Outcome run =
+      spinloom_bench("fhd --device cpu --matrix 5,6,7 --samples 9 --repetitions 2 --json --quiet");
   ASSERT_EQ(run.status, 0);
   const auto json = nlohmann::json::parse(run.out);
   std::set<std::string> names;
@@ -43,8 +59,8 @@ TEST(BenchCommand, FhdPrintsOneFigurePerRungAsOneJsonObject) {
 }
 
 TEST(BenchCommand, FhdRunsOneRungAlone) {
-  const Outcome run =
-      spinloom_bench("fhd --matrix 8,8 --rung separable --samples 300 --repetitions 1 --json --quiet");
+  const Outcome run = spinloom_bench(
+      "fhd --device cpu --matrix 8,8 --rung separable --samples 300 --repetitions 1 --json --quiet");
   ASSERT_EQ(run.status, 0);
   const auto json = nlohmann::json::parse(run.out);
   ASSERT_EQ(json["figures"].size(), 1u);
@@ -56,7 +72,11 @@ TEST(BenchCommand, RefusesWhatItCannotDo) {
   EXPECT_EQ(spinloom_bench("stream --matrix 8,8 2>/dev/null").status, 2);
   EXPECT_EQ(spinloom_bench("fhd --rung fast 2>/dev/null").status, 2);
   EXPECT_EQ(spinloom_bench("fhd --samples 0 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom_bench("fhd --device cuda 2>/dev/null").status, 1);
+  EXPECT_EQ(spinloom_bench("fhd --device cpu --rung separable_fp16 2>/dev/null").status, 2);
+  EXPECT_EQ(spinloom_bench("stream --device cuda 2>/dev/null").status, 1);
+  if (!spinloom::cuda_status().is_usable()) {
+    EXPECT_EQ(spinloom_bench("fhd --device cuda 2>/dev/null").status, 1);
+  }
 }
 
 TEST(BenchCommand, NamesWhatThereIsWhenAskedForSomethingElse) {

@@ -10,7 +10,9 @@
 namespace spinloom {
 
 /// A dense array in C order that owns its memory. Moves and refuses to be copied by accident: copies are
-/// written clone(). Elements are NOT initialised by the shape constructor; use zeros().
+/// written clone(). Elements are NOT initialised by the shape constructor; use zeros(). On a GPU the elements
+/// are out of the host's reach: operator[], begin() and end() are for host arrays, copy_of() moves between
+/// devices.
 template <class T>
 class Array {
   static_assert(std::is_trivially_copyable_v<T>, "arrays hold plain values");
@@ -25,19 +27,27 @@ class Array {
 
   static Array zeros(Shape shape, Device device = {}) {
     Array a(std::move(shape), device);
-    std::memset(static_cast<void*>(a.data()), 0, static_cast<std::size_t>(a.size()) * sizeof(T));
+    zero_bytes(reinterpret_cast<std::byte*>(a.data()), device,
+               static_cast<std::size_t>(a.size()) * sizeof(T));
     return a;
   }
   static Array full(Shape shape, T value, Device device = {}) {
+    if (device.kind == DeviceKind::cuda) return copy_of(full(std::move(shape), value).view(), device);
     Array a(std::move(shape), device);
     std::fill(a.begin(), a.end(), value);
     return a;
   }
   template <class U>
   static Array copy_of(const View<U>& v) {
+    return copy_of(v, v.device);
+  }
+  /// The same elements on another device: copy_of(image, {DeviceKind::cuda, 0}).
+  template <class U>
+  static Array copy_of(const View<U>& v, Device device) {
     static_assert(std::is_same_v<std::remove_const_t<U>, T>);
-    Array a(v.shape, v.device);
-    std::copy(v.begin(), v.end(), a.begin());
+    Array a(v.shape, device);
+    copy_bytes(reinterpret_cast<std::byte*>(a.data()), device, reinterpret_cast<const std::byte*>(v.data),
+               v.device, static_cast<std::size_t>(v.size()) * sizeof(T));
     return a;
   }
   Array clone() const { return copy_of(view_); }

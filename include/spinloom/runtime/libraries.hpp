@@ -6,13 +6,14 @@ namespace spinloom {
 
 /// A library that is opened at run time, when it is there.
 struct LibraryProbe {
-  std::string name;       ///< "CUDA driver"
-  std::string file;       ///< what was found, empty when nothing was
-  std::string status;     ///< in words: what was found, or what is missing and what would bring it
+  std::string name;    ///< "CUDA driver"
+  std::string file;    ///< what was found, empty when nothing was
+  std::string status;  ///< in words: what was found, or what is missing and what would bring it
   bool is_present = false;
 };
 
-/// Looks for the CUDA driver, NVRTC, cuFFT, NCCL and MPI by opening and closing them. Nothing is kept loaded.
+/// Looks for the CUDA driver, NVRTC, cuFFT, NCCL and MPI. The first two stay open, as the CUDA backend uses
+/// them.
 std::vector<LibraryProbe> probe_libraries();
 
 }  // namespace spinloom

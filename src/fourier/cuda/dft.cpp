@@ -1,0 +1,156 @@
+#include "fourier/cuda/dft.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <type_traits>
+
+#include "fourier/cuda/dft_product.hpp"
+#include "fourier/cuda/ladder.hpp"
+#include "runtime/cuda/kernel.hpp"
+#include "spinloom/core/error.hpp"
+#include "spinloom/runtime/transfer.hpp"
+
+namespace spinloom::cuda {
+
+extern const KernelSource dft_direct_source;
+
+namespace {
+
+/// Coils that share one sine and cosine: more would spill registers.
+constexpr Index coils_per_pass = 4;
+constexpr Index threads = 128;  // as in dft_direct.cu
+
+template <class Real>
+const KernelInstance& direct_instance(bool is_single_coil) {
+  const char* real = std::is_same_v<Real, float> ? "REAL=float" : "REAL=double";
+  static const KernelInstance one{&dft_direct_source, {real, "COILS=1"}},
+      several{&dft_direct_source, {real, fmt::format("COILS={}", coils_per_pass)}};
+  return is_single_coil ? one : several;
+}
+
+/// k / (2 N) per axis [z, y, x] as 64-bit fractions of a turn; missing axes are at zero.
+Array<std::uint64_t> fixed_point_turns(const Trajectory& k, const Shape& matrix, Device device) {
+  const Index samples = k.samples();
+  auto host = Array<std::uint64_t>::zeros({3, samples});
+  for (int d = 0; d < k.dims(); ++d)
+    for (Index m = 0; m < samples; ++m) {
+      const double turns = k.axis(d)[m] / (2 * double(matrix[static_cast<std::size_t>(d)]));
+      const double fraction = turns - std::rint(turns);  // within half a turn, so it fits 63 bits and a sign
+      host[(3 - k.dims() + d) * samples + m] = static_cast<std::uint64_t>(std::llrint(fraction * 0x1p63))
+                                               << 1;
+    }
+  return Array<std::uint64_t>::copy_of(host.view(), device);
+}
+
+template <class Real>
+class CudaDft final : public LinearOperator<Real> {
+ public:
+  using Complex = std::complex<Real>;
+  CudaDft(const Trajectory& k, Shape matrix, Index coils, Device device, DftMethod method, DftProduct product)
+      : context_(context(device.index)),
+        device_(device),
+        matrix_(std::move(matrix)),
+        coils_(coils),
+        samples_(k.samples()),
+        method_(method),
+        k_(fixed_point_turns(k, matrix_, device)),
+        product_(context_, matrix_, method, product) {}
+
+  std::string name() const override { return fmt::format("exact DFT ({})", to_string(device_)); }
+  Shape domain() const override { return prepend(coils_, matrix_); }
+  Shape range() const override { return {coils_, samples_}; }
+
+ private:
+  void do_forward(View<const Complex> x, View<Complex> y) const override {
+    if (y.empty()) return;
+    on_gpu(x, y, [&](const Complex* image, Complex* kspace) {
+      if constexpr (std::is_same_v<Real, float>)
+        if (method_ != DftMethod::direct) return product_.forward(k_.data(), samples_, coils_, image, kspace);
+      sum_directly("forward", samples_, image, kspace);
+    });
+  }
+  void do_adjoint(View<const Complex> y, View<Complex> x) const override {
+    if (samples_ == 0)
+      return zero_bytes(reinterpret_cast<std::byte*>(x.data), x.device,
+                        static_cast<std::size_t>(x.size()) * sizeof(Complex));
+    on_gpu(y, x, [&](const Complex* kspace, Complex* image) {
+      if constexpr (std::is_same_v<Real, float>)
+        if (method_ != DftMethod::direct) return product_.adjoint(k_.data(), samples_, coils_, kspace, image);
+      sum_directly("adjoint", count(matrix_), kspace, image);
+    });
+  }
+
+  /// Brings the input to the GPU where it is not there, and the result to where it is wanted.
+  template <class Transform>
+  void on_gpu(View<const Complex> in, View<Complex> out, const Transform& transform) const {
+    Array<Complex> in_storage;
+    const View<const Complex> in_here = on_device(in, device_, in_storage);
+    if (out.device == device_) return transform(in_here.data, out.data);
+    Array<Complex> out_here(out.shape, device_);
+    transform(in_here.data, out_here.data());
+    transfer<Complex>(out_here.view(), out);
+  }
+
+  void sum_directly(const char* kernel, Index outputs, const Complex* in, Complex* out) const {
+    struct Matrix {
+      int n[3] = {1, 1, 1};
+    } matrix;
+    for (std::size_t d = 0; d < matrix_.size(); ++d)
+      matrix.n[3 - matrix_.size() + d] = static_cast<int>(matrix_[d]);
+    const KernelInstance& instance = direct_instance<Real>(coils_ == 1);
+    const Index passes = coils_ == 1 ? 1 : (coils_ + coils_per_pass - 1) / coils_per_pass;
+    launch(context_, instance, kernel,
+           {static_cast<unsigned>((outputs + threads - 1) / threads), static_cast<unsigned>(passes)},
+           {threads}, 0, matrix, k_.data(), samples_, in, static_cast<int>(coils_), out);
+  }
+
+  Context& context_;
+  Device device_;
+  Shape matrix_;
+  Index coils_, samples_;
+  DftMethod method_;
+  Array<std::uint64_t> k_;
+  DftMatrixProduct product_;
+};
+
+}  // namespace
+
+template <class Real>
+DftMethod choose_method(Device device, double tolerance) {
+  if (!std::is_same_v<Real, float> || context(device.index).facts().capability < 80) return DftMethod::direct;
+  return tolerance >= 3e-4 ? DftMethod::fp16 : tolerance >= 1e-6 ? DftMethod::split_fp16 : DftMethod::direct;
+}
+
+template <class Real>
+OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils,
+                           Device device, DftMethod method, DftProduct product) {
+  if (count(matrix) > (Index{1} << 31) || coils > 65535)
+    throw ArgumentError(fmt::format(
+        "exact DFT on {}: {} coils of matrix {}, at most 65535 coils of 2^31 voxels are possible there",
+        to_string(device), coils, to_string(matrix)));
+  if (method != DftMethod::direct && context(device.index).facts().capability < 80)
+    throw BackendUnavailable(
+        "cuda", fmt::format("{} has no FP16 tensor cores of compute capability 8.0; choose the direct method",
+                            context(device.index).facts().name));
+  return std::make_shared<CudaDft<Real>>(*trajectory, std::move(matrix), coils, device, method, product);
+}
+
+std::vector<KernelInstance> dft_kernel_instances() {
+  std::vector<KernelInstance> all = dft_product_instances();
+  for (const KernelInstance& rung : ladder_kernel_instances()) all.push_back(rung);
+  for (const bool is_single : {true, false}) {
+    all.push_back(direct_instance<float>(is_single));
+    all.push_back(direct_instance<double>(is_single));
+  }
+  return all;
+}
+
+#define SPINLOOM_INSTANTIATE(Real)                                                                        \
+  template DftMethod choose_method<Real>(Device, double);                                                 \
+  template OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory>, Shape, Index, Device, DftMethod, \
+                                      DftProduct);
+SPINLOOM_INSTANTIATE(float)
+SPINLOOM_INSTANTIATE(double)
+
+}  // namespace spinloom::cuda

@@ -1,0 +1,90 @@
+#pragma once
+#include <cstddef>
+#include <string>
+
+/// What is used of the CUDA driver's interface, declared here once. It is opened at run time, so that neither
+/// the build nor the machine needs CUDA. Types and values are those of the driver's stable binary interface.
+namespace spinloom::cuda {
+
+using Result = int;  ///< 0 is success
+using DeviceId = int;
+using DevicePointer = unsigned long long;
+using ContextHandle = struct CUctx_st*;
+using StreamHandle = struct CUstream_st*;
+using EventHandle = struct CUevent_st*;
+using ModuleHandle = struct CUmod_st*;
+using FunctionHandle = struct CUfunc_st*;
+
+constexpr Result out_of_memory = 2;
+
+enum DeviceAttribute {
+  max_shared_memory_per_block = 8,
+  multiprocessor_count = 16,
+  compute_capability_major = 75,
+  compute_capability_minor = 76,
+  max_shared_memory_per_block_optin = 97,
+};
+constexpr int function_max_dynamic_shared_memory = 8;
+constexpr unsigned event_default = 0, event_disable_timing = 2, stream_non_blocking = 1;
+
+/// The driver's functions by the names of its manual, less the prefix cu and the version suffix.
+struct Driver {
+  Result (*Init)(unsigned);
+  Result (*DriverGetVersion)(int*);
+  Result (*GetErrorName)(Result, const char**);
+  Result (*GetErrorString)(Result, const char**);
+  Result (*DeviceGetCount)(int*);
+  Result (*DeviceGet)(DeviceId*, int);
+  Result (*DeviceGetName)(char*, int, DeviceId);
+  Result (*DeviceGetAttribute)(int*, int, DeviceId);
+  Result (*DeviceTotalMem)(std::size_t*, DeviceId);
+  Result (*DevicePrimaryCtxRetain)(ContextHandle*, DeviceId);
+  Result (*CtxPushCurrent)(ContextHandle);
+  Result (*CtxPopCurrent)(ContextHandle*);
+  Result (*MemGetInfo)(std::size_t*, std::size_t*);
+  Result (*MemAlloc)(DevicePointer*, std::size_t);
+  Result (*MemFree)(DevicePointer);
+  Result (*MemAllocHost)(void**, std::size_t);
+  Result (*MemcpyHtoDAsync)(DevicePointer, const void*, std::size_t, StreamHandle);
+  Result (*MemcpyDtoHAsync)(void*, DevicePointer, std::size_t, StreamHandle);
+  Result (*MemcpyDtoDAsync)(DevicePointer, DevicePointer, std::size_t, StreamHandle);
+  Result (*MemcpyPeerAsync)(DevicePointer, ContextHandle, DevicePointer, ContextHandle, std::size_t,
+                            StreamHandle);
+  Result (*MemsetD8Async)(DevicePointer, unsigned char, std::size_t, StreamHandle);
+  Result (*StreamCreate)(StreamHandle*, unsigned);
+  Result (*StreamSynchronize)(StreamHandle);
+  Result (*StreamWaitEvent)(StreamHandle, EventHandle, unsigned);
+  Result (*EventCreate)(EventHandle*, unsigned);
+  Result (*EventRecord)(EventHandle, StreamHandle);
+  Result (*EventSynchronize)(EventHandle);
+  Result (*EventElapsedTime)(float*, EventHandle, EventHandle);
+  Result (*EventDestroy)(EventHandle);
+  Result (*ModuleLoadData)(ModuleHandle*, const void*);
+  Result (*ModuleGetFunction)(FunctionHandle*, ModuleHandle, const char*);
+  Result (*ModuleGetGlobal)(DevicePointer*, std::size_t*, ModuleHandle, const char*);
+  Result (*FuncSetAttribute)(FunctionHandle, int, int);
+  Result (*LaunchKernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         StreamHandle, void**, void**);
+};
+
+/// The driver, opened and initialised at the first call. Throws BackendUnavailable that says why it is not
+/// usable.
+const Driver& driver();
+
+/// Empty when driver() can be used, else why not, in words; never throws.
+std::string driver_problem();
+
+/// The newest CUDA version that the driver supports: 13000 is 13.0. 0 without a driver.
+int driver_version();
+std::string driver_file();  ///< what was opened, empty when nothing was
+
+/// Throws DeviceError "CALL: what CUDA says (its name)" unless `result` is success.
+void check(Result result, const char* call);
+/// The same words without throwing.
+std::string explain(Result result, const char* call);
+
+}  // namespace spinloom::cuda
+
+/// Calls a function of the driver and checks its answer: SPINLOOM_CUDA(StreamSynchronize, stream).
+#define SPINLOOM_CUDA(function, ...) \
+  ::spinloom::cuda::check(::spinloom::cuda::driver().function(__VA_ARGS__), "cu" #function)

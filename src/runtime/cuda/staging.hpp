@@ -1,0 +1,28 @@
+#pragma once
+#include <cstddef>
+#include <mutex>
+
+#include "runtime/cuda/context.hpp"
+
+namespace spinloom::cuda {
+
+/// Copies between ordinary host memory and the GPU through two pinned buffers: while one is on its way, the
+/// other is filled or emptied by all threads. Both directions return when the host's memory is free to use.
+class Staging {
+ public:
+  explicit Staging(const Context& context) : context_(context) {}
+  void to_device(DevicePointer to, const std::byte* from, std::size_t bytes);
+  void to_host(std::byte* to, DevicePointer from, std::size_t bytes);
+
+ private:
+  void prepare();
+
+  static constexpr std::size_t buffer_bytes = std::size_t{8}
+                                              << 20;  // 0.2 ms at 50 GB/s: long beside a launch
+  const Context& context_;
+  std::mutex guard_;
+  std::byte* buffer_[2] = {nullptr, nullptr};
+  EventHandle done_[2] = {nullptr, nullptr};
+};
+
+}  // namespace spinloom::cuda

@@ -1,0 +1,114 @@
+#include "spinloom/runtime/cuda.hpp"
+
+#include <gtest/gtest.h>
+
+#include "devices.hpp"
+#include "fourier/cuda/dft.hpp"
+#include "ops/cuda/vector_ops.hpp"
+#include "runtime/cuda/compiler.hpp"
+#include "spinloom/core/error.hpp"
+#include "spinloom/runtime/transfer.hpp"
+
+namespace spinloom {
+namespace {
+
+using testing::gpu;
+
+TEST(Cuda, SaysWhyItIsNotUsed) {
+  const CudaStatus status = cuda_status();
+  if (status.is_usable()) GTEST_SKIP() << "it is used here: " << status.gpus[0].name;
+  EXPECT_FALSE(status.problem.empty());
+  try {
+    allocate(16, gpu);
+    FAIL() << "memory was given on a GPU that is not there";
+  } catch (const BackendUnavailable& e) {
+    EXPECT_NE(std::string(e.what()).find(status.problem), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("--device cpu"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Cuda, AutoFallsBackToTheCpuAndSaysSo) {
+  std::string said;
+  const Device chosen = choose_device("auto", [&](Severity, const std::string& text) { said += text; });
+  if (cuda_status().is_usable()) {
+    EXPECT_EQ(chosen, gpu);
+  } else {
+    EXPECT_EQ(chosen, Device{});
+    EXPECT_NE(said.find(cuda_status().problem), std::string::npos) << said;
+  }
+  EXPECT_EQ(choose_device("cpu", {}), Device{});
+  EXPECT_EQ(choose_device("cuda:3", {}).index, 3);
+}
+
+TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
+  if (const std::string why = cuda::compiler_problem(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<cuda::KernelInstance> all = cuda::vector_kernel_instances();
+  for (auto& instance : cuda::dft_kernel_instances()) all.push_back(instance);
+  EXPECT_GE(all.size(), 10u);
+  for (const auto& instance : all)
+    for (const int capability : {75, 80, 90}) {
+      if (capability < instance.minimum_architecture) continue;
+      if (instance.needs_exact_architecture && capability != instance.minimum_architecture) continue;
+      const std::string architecture = cuda::architecture_for(capability, instance);
+      EXPECT_GT(cuda::compile_anew(instance, architecture).size(), 0u)
+          << instance.describe() << " for " << architecture;
+    }
+}
+
+TEST(CudaKernels, ShowTheLogAndTheNameOfASourceThatDoesNotCompile) {
+  if (const std::string why = cuda::compiler_problem(); !why.empty()) GTEST_SKIP() << why;
+  const cuda::KernelSource source{"src/broken.cu", "__global__ void f() { undeclared = 1; }\n"};
+  try {
+    cuda::compile_anew({&source, {"N=3"}}, "sm_80");
+    FAIL() << "it compiled";
+  } catch (const DeviceError& e) {
+    EXPECT_NE(std::string(e.what()).find("src/broken.cu [N=3]"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("\"undeclared\" is undefined"), std::string::npos) << e.what();
+  }
+}
+
+TEST(CudaKernels, GiveTheDriverTextForACardNewerThanTheCompiler) {
+  if (const std::string why = cuda::compiler_problem(); !why.empty()) GTEST_SKIP() << why;
+  const cuda::KernelInstance instance = cuda::vector_kernel_instances()[0];
+  EXPECT_EQ(cuda::architecture_for(80, instance), "sm_80");
+  const std::string newest = cuda::architecture_for(9999, instance);
+  EXPECT_EQ(newest.rfind("compute_", 0), 0u) << newest;
+  EXPECT_GT(cuda::compile_anew(instance, newest).size(), 0u);
+}
+
+TEST(CudaMemory, BringsBackWhatWasSentAtSizesAroundTheStagingBuffers) {
+  SPINLOOM_NEEDS(gpu);
+  constexpr Index buffer = (Index{8} << 20) / 4;
+  for (const Index n : {Index{0}, Index{1}, Index{1000}, buffer - 1, buffer, buffer + 1, 3 * buffer + 17}) {
+    Array<std::uint32_t> sent({n});
+    for (Index i = 0; i < n; ++i) sent[i] = static_cast<std::uint32_t>(i * 2654435761u + 1);
+    const auto there = Array<std::uint32_t>::copy_of(sent.view(), gpu);
+    const auto also_there = there.clone();
+    const auto back = Array<std::uint32_t>::copy_of(also_there.view(), Device{});
+    ASSERT_TRUE(std::equal(sent.begin(), sent.end(), back.begin())) << n;
+  }
+  const auto zeros = Array<std::uint32_t>::copy_of(Array<std::uint32_t>::zeros({1001}, gpu).view(), Device{});
+  const auto sevens =
+      Array<std::uint32_t>::copy_of(Array<std::uint32_t>::full({1001}, 7, gpu).view(), Device{});
+  for (Index i = 0; i < 1001; ++i) ASSERT_TRUE(zeros[i] == 0 && sevens[i] == 7);
+}
+
+TEST(CudaMemory, SaysHowMuchIsWantedAndFreeWhenThereIsTooLittle) {
+  SPINLOOM_NEEDS(gpu);
+  try {
+    allocate(std::size_t{1} << 50, gpu);
+    FAIL() << "a pebibyte was given";
+  } catch (const DeviceError& e) {
+    EXPECT_NE(std::string(e.what()).find("1125899906842624 bytes"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("are free"), std::string::npos) << e.what();
+  }
+  EXPECT_NO_THROW(allocate(1 << 20, gpu)) << "and goes on working";
+}
+
+TEST(CudaMemory, RefusesAGpuThatIsNotThere) {
+  SPINLOOM_NEEDS(gpu);
+  EXPECT_THROW(allocate(16, {DeviceKind::cuda, 99}), BackendUnavailable);
+}
+
+}  // namespace
+}  // namespace spinloom
