@@ -112,7 +112,8 @@ FftwLines<Real>::FftwLines(Index n, Index stride, Index lines, Index distance, b
   if (n < 1 || n > largest || stride > largest || distance > largest)
     throw ArgumentError(
         fmt::format("FFT: lines of {} elements at stride {} are beyond FFTW's integers", n, stride));
-  static std::map<Key, void*> plans;
+  // Outlives every static object that may still transform.
+  static auto& plans = *new std::map<Key, void*>;
   const std::lock_guard lock(planner);
   if (plans.empty()) read_wisdom<Real>();
   void*& plan = plans[{n, stride, lines, distance, inverse}];
