@@ -2,32 +2,51 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/runtime/hardware.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "spinloom_version.hpp"
 
-double time_once(const std::function<void()>& work) {
+namespace {
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
+double median(const std::vector<double>& sorted) {
+  const std::size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
+}
+
+}  // namespace
+
+Times time_once(const std::function<void()>& work) {
   using Clock = std::chrono::steady_clock;
+  const double cpu = processor_seconds();
   const auto start = Clock::now();
   work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return {std::chrono::duration<double>(Clock::now() - start).count(), processor_seconds() - cpu};
 }
 
 Json measure(int repetitions, const std::function<void()>& work) {
   work();
-  std::vector<double> seconds;
+  std::vector<double> seconds, cpu_seconds;
   for (int i = 0; i < repetitions; ++i) {
     spinloom::check_interrupt();
-    seconds.push_back(time_once(work));
+    const Times times = time_once(work);
+    seconds.push_back(times.seconds);
+    cpu_seconds.push_back(times.cpu_seconds);
   }
   std::sort(seconds.begin(), seconds.end());
-  const std::size_t half = seconds.size() / 2;
-  const double median = seconds.size() % 2 == 1 ? seconds[half] : 0.5 * (seconds[half - 1] + seconds[half]);
-  return {{"seconds", median},
-          {"spread", (seconds.back() - seconds.front()) / median},
-          {"repetitions", repetitions}};
+  std::sort(cpu_seconds.begin(), cpu_seconds.end());
+  return {{"seconds", median(seconds)},
+          {"spread", (seconds.back() - seconds.front()) / median(seconds)},
+          {"repetitions", repetitions},
+          {"cpu_seconds", median(cpu_seconds)}};
 }
 
 Json machine() {

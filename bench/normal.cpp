@@ -92,7 +92,7 @@ BenchResult bench_normal(const BenchRequest& request) {
 
   OperatorPtr<float> toeplitz;
   const double plan =
-      time_once([&] { toeplitz = make_toeplitz<float>(k, matrix, {}, 1, {.tolerance = tolerance}); });
+      time_once([&] { toeplitz = make_toeplitz<float>(k, matrix, {}, 1, {.tolerance = tolerance}); }).seconds;
   Array<cfloat> x(toeplitz->domain()), y(toeplitz->domain());
   fill_random(x.view(), 1);
   toeplitz->forward(x.view(), y.view());

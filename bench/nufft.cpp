@@ -21,7 +21,8 @@ BenchResult bench_nufft(const BenchRequest& request) {
   int done = 0;
   for (const double tolerance : tolerances) {
     OperatorPtr<float> nufft;
-    const double plan = time_once([&] { nufft = make_nufft<float>(k, matrix, 1, {.tolerance = tolerance}); });
+    const double plan =
+        time_once([&] { nufft = make_nufft<float>(k, matrix, 1, {.tolerance = tolerance}); }).seconds;
     Array<cfloat> x(nufft->domain()), y(nufft->range()), fx(nufft->range()), fhy(nufft->domain());
     fill_random(x.view(), 1);
     fill_random(y.view(), 2);

@@ -15,8 +15,9 @@ Index array_length() {
   const Hardware h = detect_hardware();
   Index largest_cache = Index{32} << 20;
   for (const Index bytes : h.cache_bytes) largest_cache = std::max(largest_cache, bytes);
-  // Four times the last cache hides what stays in it; three arrays must fit into a quarter of what is free.
-  const Index wanted = std::max(4 * largest_cache, Index{128} << 20), free = h.memory_available_bytes / 12;
+  // Four times the last cache hides what stays in it, and 256 MiB do for a cache of many cores' slices
+  // together; three arrays must fit into a quarter of what is free.
+  const Index wanted = std::min(4 * largest_cache, Index{256} << 20), free = h.memory_available_bytes / 12;
   const Index bytes = free > 0 ? std::min(wanted, free) : wanted;
   return std::max<Index>(bytes / Index{sizeof(float)} / block, 1) * block;
 }

@@ -4,6 +4,7 @@
 #include "commands.hpp"
 #include "common.hpp"
 #include "harness.hpp"
+#include "spinloom/fourier/dft_ladder.hpp"
 
 namespace {
 
@@ -68,7 +69,9 @@ Command add_bench(CLI::App& program) {
   app->add_option("--matrix", options->matrix, "image size in voxels, Z,Y,X or Y,X");
   app->add_option("--samples", options->request.samples, "samples in k-space; slow rungs take part of them")
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1} << 32));
-  app->add_option("--rung", options->request.rung, "one rung alone, by its name");
+  std::vector<std::string> rungs;
+  for (const auto& rung : spinloom::dft_rungs()) rungs.push_back(rung.name);
+  app->add_option("--rung", options->request.rung, "one rung of fhd alone")->check(CLI::IsMember(rungs));
   app->add_option("--repetitions", options->request.repetitions, "timed runs of each figure")
       ->check(CLI::Range(1, 10000));
   declare_common(*app, *common, with_device | with_threads);

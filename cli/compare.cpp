@@ -11,7 +11,6 @@
 namespace {
 
 using spinloom::Image;
-using spinloom::Shape;
 
 struct Options : Common {
   std::string image, reference, mask;
@@ -59,10 +58,8 @@ void run(const Options& o) {
                                            spinloom::to_string(reference.data.shape)));
   if (!o.mask.empty()) {
     mask = spinloom::load_image(o.mask, load);
-    Shape shape = spinloom::without_leading_ones(mask.data.shape);
-    // A mask of one slice of a volume keeps its axes where the image has them.
     if (has_padded_axes(mask) || mask.data.shape.size() > image.data.shape.size())
-      mask.data.reshape(std::move(shape));
+      mask.data.reshape(spinloom::without_leading_ones(mask.data.shape));
   }
   const spinloom::Quality q = compare_images(
       image.data, reference.data, {.fit_scale = o.scale, .mask = o.mask.empty() ? nullptr : &mask.data});
@@ -102,6 +99,8 @@ Command add_compare(CLI::App& program) {
   app->add_option("--mask", o->mask, "image that is not 0 where voxels count");
   app->add_flag("--scale", o->scale, "first multiply A by the factor that brings it closest to B");
   declare_common(*app, *o, with_threads);
-  app->footer("Example: spinloom compare recon.nii.gz truth.nii.gz --scale --json");
+  app->footer(
+      "In JSON, a value that is infinite (PSNR of equal images) or undefined is null. "
+      "Example: spinloom compare recon.nii.gz truth.nii.gz --scale --json");
   return {app, [o] { run(*o); }};
 }

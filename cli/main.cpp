@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe becomes a write error, with a message
+  std::signal(SIGXFSZ, SIG_IGN);  // so does a file-size limit that is reached
 
   CLI::App program{"spinloom: measured signals to clean 3D volumes", "spinloom"};
   program.set_version_flag("--version", "spinloom " SPINLOOM_VERSION);
@@ -55,6 +56,7 @@ int main(int argc, char** argv) {
       add_view(program),
       add_convert(program),
       add_bench(program),
+      add_simulate(program),
   };
 
   const Command* chosen = nullptr;

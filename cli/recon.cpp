@@ -244,7 +244,7 @@ Command add_recon(CLI::App& program) {
   auto* reg = app->get_option("--reg");
   app->add_option("--maps", o->maps, "sensitivity maps: a file [coils, z, y, x], estimate, or ones")->capture_default_str();
   app->add_option("--calibration-radius", o->recon.calibration_radius,
-                  "k-space centre that maps are estimated from [cycles per field of view]; 0: what is sampled fully")
+                  "k-space centre that maps are estimated from [cycles per field of view]; 0: twice the radius that is well sampled")
       ->check(CLI::NonNegativeNumber);
   app->add_option("--map-window", o->recon.map_window, "box of the adaptive combination, odd [voxels]")->capture_default_str();
   choice("--start", o->recon.start,

@@ -60,7 +60,7 @@ class CpuDft final : public LinearOperator<Real> {
     cpu::dft_adjoint(operands_, *k_, y, x);
   }
   cpu::DftOperands<Real> make_operands() const {
-    const cpu::DftKernels<Real>& kernels = cpu::dft_kernels<Real>();
+    const cpu::DftKernels<Real> kernels = cpu::dft_kernels<Real>();
     return {cpu::plan_dft(matrix_, coils_, kernels.tile_rows, kernels.tile_columns), kernels};
   }
 

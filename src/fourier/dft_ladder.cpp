@@ -14,7 +14,7 @@ std::vector<DftRungInfo> make_rungs() {
   // Phase: 3 products and 2 sums (and a product by 2 pi); sine and cosine; complex product and sum: 4 + 4.
   constexpr double plain = 5 + 2 + 8;
   const double lanes = double(cpu::ladder_lanes());
-  const auto& tile = cpu::dft_kernels<float>();
+  const auto tile = cpu::dft_kernels<float>();
   const double rows = double(tile.tile_rows), columns = double(tile.tile_columns);
   return {
       {DftRung::scatter, "scatter", "each sample adds to all voxels with atomic additions", plain + 1, 48},

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "io/byte_order.hpp"
 #include "io/byte_sink.hpp"
@@ -30,9 +32,10 @@ bool names_cfl(const std::string& path) {
   const std::string ending = fs::path(path).extension().string();
   if (ending == ".cfl") return true;
   std::error_code ignored;
-  const std::string base = ending == ".hdr" ? path.substr(0, path.size() - 4) : path;
-  return fs::exists(base + ".hdr", ignored) && fs::exists(base + ".cfl", ignored) &&
-         (ending == ".hdr" || !fs::exists(path, ignored));
+  if (ending != ".hdr" && fs::exists(path, ignored)) return false;
+  // NIfTI's .hdr files start with a binary number, BART's with the title of a section.
+  const std::string header = ending == ".hdr" ? path : path + ".hdr";
+  return fs::is_regular_file(header, ignored) && std::ifstream(header, std::ios::binary).get() == '#';
 }
 
 Tensor read_cfl(const std::string& path) {
@@ -82,8 +85,11 @@ void write_cfl(const std::string& path, const Tensor& array, OutputFile::Existin
     if (extent < 1)
       throw ShapeError(
           fmt::format("{}: shape {} is empty, which a cfl file cannot hold", path, to_string(array.shape)));
-  Tensor values = array.cast(DType::c64);
-  if constexpr (std::endian::native == std::endian::big) swap_byte_order(values);
+  std::optional<Tensor> converted;
+  if (array.dtype != DType::c64 || std::endian::native == std::endian::big)
+    converted = array.cast(DType::c64);
+  if constexpr (std::endian::native == std::endian::big) swap_byte_order(*converted);
+  const Tensor& values = converted ? *converted : array;
   Shape dims(array.shape.rbegin(), array.shape.rend());
   dims.resize(cfl_dims, 1);
 

@@ -198,4 +198,20 @@ std::string read_string(hid_t dataset, const std::string& name) {
   return result;
 }
 
+FileInMemory::FileInMemory(std::size_t expected_bytes) : access_(property(H5Pcreate(H5P_FILE_ACCESS))) {
+  constexpr std::size_t least = std::size_t{1} << 20;
+  H5Pset_fapl_core(access_.get(), std::max(least, expected_bytes), false);
+  file_ = Handle(H5Fcreate("in memory", H5F_ACC_TRUNC, H5P_DEFAULT, access_.get()), H5Fclose);
+  if (!file_) throw FileError(fmt::format("HDF5 cannot make a file in memory: {}", reason()));
+}
+
+void FileInMemory::write_to(OutputFile& output) {
+  require_written(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), output.path());
+  const ssize_t bytes = H5Fget_file_image(file_.get(), nullptr, 0);
+  void* memory = nullptr;  // of the pointer that the driver keeps
+  require_written(H5Fget_vfd_handle(file_.get(), access_.get(), &memory), output.path());
+  if (bytes <= 0 || !memory) throw FileError(fmt::format("{}: HDF5 gives no file to write", output.path()));
+  output.write(*static_cast<void**>(memory), static_cast<std::size_t>(bytes));
+}
+
 }  // namespace spinloom::hdf5

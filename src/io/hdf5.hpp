@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "spinloom/core/shape.hpp"
+#include "spinloom/io/output_file.hpp"
 
 /// The little of HDF5's C interface that the file formats share, with owners for its handles.
 namespace spinloom::hdf5 {
@@ -79,5 +80,18 @@ void require(herr_t status, const std::string& what);
 
 /// Throws FileError "PATH: cannot be written: ..." for a negative status.
 void require_written(herr_t status, const std::string& path);
+
+/// A file that HDF5 makes in memory and we write to disk: when a disk is full, HDF5 can neither write nor
+/// close its own file and crashes as the program ends. Costs the file's size in memory.
+class FileInMemory {
+ public:
+  explicit FileInMemory(std::size_t expected_bytes);
+  hid_t get() const { return file_.get(); }
+  /// Replaces the content of `output`; groups and datasets must be closed.
+  void write_to(OutputFile& output);
+
+ private:
+  Handle access_, file_;
+};
 
 }  // namespace spinloom::hdf5

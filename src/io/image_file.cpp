@@ -9,6 +9,7 @@
 #include "io/readers.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/io/cfl.hpp"
+#include "spinloom/io/mrd.hpp"
 #include "spinloom/io/npy.hpp"
 #include "spinloom/io/png.hpp"
 
@@ -59,9 +60,18 @@ Image plain_image(Tensor data, const char* format) {
 }
 
 /// The one place where image groups of HDF5 (MRD) files come in.
-Image load_hdf5(const std::string& path, const LoadOptions&) {
-  throw FormatError(
-      path + ": is an HDF5 file; MRD images are not read by this build, expected NIfTI, npy, cfl or PNG");
+/// A series of MRD images: [images, channels, z, y, x], an axis of one channel left out.
+Image load_hdf5(const std::string& path, const LoadOptions& options) {
+  const MrdImages series = read_mrd_images(path, options.group, options.log);
+  Image image;
+  image.data = Tensor::copy_of(series.pixels);
+  if (!series.is_complex) image.data = image.data.cast(DType::f32, ComplexPart::real);
+  Shape shape = series.pixels.shape();
+  if (shape[1] == 1) shape.erase(shape.begin() + 1);
+  image.data.reshape(shape);
+  if (!series.geometries.empty()) image.geometry = series.geometries.front();
+  image.format = "mrd";
+  return image;
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ Tensor scaled(const Tensor& stored, double slope, double intercept) {
       using From = std::remove_cvref_t<decltype(*from)>;
       for (Index i = 0; i < stored.size(); ++i) {
         if constexpr (is_complex_type<From> && is_complex_type<To>)
-          to[i] = To(cdouble(from[i]) * slope + intercept);
+          to[i] =
+              To(cdouble(from[i]) * slope + cdouble(intercept, intercept));  // both parts, says the format
         else if constexpr (!is_complex_type<From> && !is_complex_type<To>)
           to[i] = static_cast<To>(static_cast<double>(from[i]) * slope + intercept);
       }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "io/byte_sink.hpp"
 #include "io/convert_element.hpp"
@@ -25,7 +26,7 @@ Index quantise(const Tensor& values, double slope, double intercept, To* to) {
     using From = std::remove_cvref_t<decltype(*from)>;
     for (Index i = 0; i < values.size(); ++i) {
       if constexpr (is_complex_type<To>) {
-        to[i] = To((cdouble(from[i]) - intercept) / slope);
+        to[i] = To((cdouble(from[i]) - cdouble(intercept, intercept)) / slope);
       } else if constexpr (!is_complex_type<From>) {
         const double v = (static_cast<double>(from[i]) - intercept) / slope;
         if constexpr (std::is_integral_v<To>) {
@@ -43,10 +44,11 @@ Index quantise(const Tensor& values, double slope, double intercept, To* to) {
   return clipped;
 }
 
-Tensor in_stored_type(const std::string& path, const Tensor& values, const NiftiHeader& header,
-                      const Log& log) {
+/// The values as the file had them, or nothing where `values` are so already.
+std::optional<Tensor> in_stored_type(const std::string& path, const Tensor& values, const NiftiHeader& header,
+                                     const Log& log) {
   const bool is_identity = header.slope == 1 && header.intercept == 0;
-  if (values.dtype == header.stored && is_identity) return values.clone();
+  if (values.dtype == header.stored && is_identity) return {};
   if (is_colour(header.stored) || is_colour(values.dtype))
     throw ArgumentError(fmt::format("{}: {} values cannot be written as {}", path, to_string(values.dtype),
                                     to_string(header.stored)));
@@ -69,11 +71,12 @@ Tensor in_stored_type(const std::string& path, const Tensor& values, const Nifti
   return result;
 }
 
-Tensor in_own_type(const Tensor& values) {
+/// The values in a type that NIfTI has, or nothing where theirs is one.
+std::optional<Tensor> in_own_type(const Tensor& values) {
   if (values.dtype == DType::f16) return values.cast(DType::f32);
   if (values.dtype == DType::b1) return values.cast(DType::u8);
   nifti_code_of(values.dtype);  // refuses what NIfTI cannot hold
-  return values.clone();
+  return {};
 }
 
 void set_shape(nifti_2_header& h, const std::string& path, const Shape& shape) {
@@ -180,8 +183,9 @@ void write_nifti(const std::string& path, const Image& image, OutputFile::Existi
   const bool keeps_type = options.type == NiftiOptions::Type::stored;
   if (keeps_type && !image.nifti)
     throw ArgumentError(path + ": there is no NIfTI file whose type could be kept");
-  const Tensor voxels =
+  const auto converted =
       keeps_type ? in_stored_type(path, image.data, *image.nifti, log) : in_own_type(image.data);
+  const Tensor& voxels = converted ? *converted : image.data;
   nifti_2_header h = make_header(path, image, voxels, options);
   const auto gap = image.nifti ? packed(image.nifti->extensions) : packed({});
 
@@ -194,7 +198,8 @@ void write_nifti(const std::string& path, const Image& image, OutputFile::Existi
   const nifti_1_header first = narrowed(h);
 
   OutputFile file(path, existing);
-  const auto sink = path.ends_with(".gz") ? gzip_sink(file) : plain_sink(file);
+  const bool is_packed = path.ends_with(".gz") || path.ends_with(".GZ");
+  const auto sink = is_packed ? gzip_sink(file) : plain_sink(file);
   if (is_first)
     sink->write(&first, sizeof first);
   else

@@ -52,8 +52,9 @@ OutputFile::OutputFile(std::string path, Existing existing) : path_(std::move(pa
     throw FileError(fmt::format("{}: expected the name of a file to write", path_));
   if (!fs::is_directory(folder, error))
     throw FileError(fmt::format("{}: the folder {} does not exist; create it first", path_, folder.string()));
-  if (fs::is_directory(target, error))
-    throw FileError(fmt::format("{}: is a folder, expected a file name", path_));
+  if (fs::is_directory(target, error)) throw FileError(fmt::format("{}: is a folder, expected a file name", path_));
+  if (fs::exists(target, error) && !fs::is_regular_file(target, error))
+    throw FileError(fmt::format("{}: is a device or a pipe, expected the name of a file", path_));
   if (existing == Existing::refuse && fs::exists(target, error))
     throw FileError(fmt::format("{}: exists already; use --force to replace it", path_));
 

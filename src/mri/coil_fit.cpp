@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "mri/polygon.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/mri/coils.hpp"
 #include "spinloom/runtime/threads.hpp"
@@ -139,21 +140,22 @@ CoilSums fit_coils(const std::vector<CoilLoop>& loops, const Shape& matrix, Inde
     throw ArgumentError(fmt::format("coils: {} terms per axis, expected 1 to 11", terms_per_axis));
 
   const Points points = fit_points(dims);
-  const auto coils = static_cast<Index>(loops.size()), n_points = static_cast<Index>(points.r.size());
-  Array<cdouble> field({coils, n_points});
-  parallel_blocks(coils * n_points, 256, [&](Index begin, Index end, int) {
+  const auto n_coils = static_cast<Index>(loops.size()), n_points = static_cast<Index>(points.r.size());
+  Array<cdouble> field({n_coils, n_points});
+  std::vector<coils::Polygon> polygons(loops.begin(), loops.end());
+  parallel_blocks(n_coils * n_points, 256, [&](Index begin, Index end, int) {
     for (Index i = begin; i < end; ++i) {
-      const auto b = loop_field(loops[static_cast<std::size_t>(i / n_points)],
-                                points.r[static_cast<std::size_t>(i % n_points)]);
+      const auto b = polygons[static_cast<std::size_t>(i / n_points)].field(
+          points.r[static_cast<std::size_t>(i % n_points)]);
       field[i] = {b[2], -b[1]};
     }
   });
 
   CoilSums sums{dims, frequency_grid(dims, terms_per_axis), {}, 0};
   const Index terms = sums.frequencies.shape()[0];
-  sums.coefficients = Array<cdouble>({coils, terms});
+  sums.coefficients = Array<cdouble>({n_coils, terms});
   const double* nu = sums.frequencies.data();
-  parallel_blocks(coils * terms, 8, [&](Index begin, Index end, int) {
+  parallel_blocks(n_coils * terms, 8, [&](Index begin, Index end, int) {
     for (Index i = begin; i < end; ++i) {
       cdouble sum = 0;
       for (Index n = 0; n < n_points; ++n) {
@@ -166,7 +168,7 @@ CoilSums fit_coils(const std::vector<CoilLoop>& loops, const Shape& matrix, Inde
   });
   auto g = normal_matrix(points, sums.frequencies, dims);
   factorise(g, static_cast<std::size_t>(terms));
-  for (Index c = 0; c < coils; ++c)
+  for (Index c = 0; c < n_coils; ++c)
     solve(g, static_cast<std::size_t>(terms), sums.coefficients.data() + c * terms);
 
   std::vector<double> gaps(static_cast<std::size_t>(n_points)), sizes(gaps.size());
@@ -176,7 +178,7 @@ CoilSums fit_coils(const std::vector<CoilLoop>& loops, const Shape& matrix, Inde
       if (!points.is_inside[at]) continue;
       std::vector<cdouble> wave;
       for (Index p = 0; p < terms; ++p) wave.push_back(unit(turns(nu + p * dims, points.r[at], dims)));
-      for (Index c = 0; c < coils; ++c) {
+      for (Index c = 0; c < n_coils; ++c) {
         cdouble s = 0;
         for (Index p = 0; p < terms; ++p)
           s += sums.coefficients[c * terms + p] * wave[static_cast<std::size_t>(p)];
@@ -197,7 +199,7 @@ CoilSums fit_coils(const std::vector<CoilLoop>& loops, const Shape& matrix, Inde
   double largest = 0;
   for (Index n = 0; n < voxels; ++n) {
     double square = 0;
-    for (Index c = 0; c < coils; ++c) square += std::norm(maps[c * voxels + n]);
+    for (Index c = 0; c < n_coils; ++c) square += std::norm(maps[c * voxels + n]);
     largest = std::max(largest, square);
   }
   for (cdouble& a : sums.coefficients) a /= std::sqrt(largest);

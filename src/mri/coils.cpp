@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "mri/polygon.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom {
@@ -60,33 +61,48 @@ std::vector<CoilLoop> coil_rings(int dims, const CoilRingOptions& options) {
   return loops;
 }
 
-std::array<double, 3> loop_field(const CoilLoop& loop, const Vec3& r, Index segments) {
+namespace coils {
+
+Polygon::Polygon(const CoilLoop& loop, Index segments) {
   if (segments < 3)
     throw ArgumentError(fmt::format("coils: a loop of {} segments, expected at least 3", segments));
   // Two axes of the loop's plane, u x v = normal.
   const Vec3& n = loop.normal;
   const Vec3 helper = std::abs(n[0]) < 0.9 ? Vec3{1, 0, 0} : Vec3{0, 0, 1};
   const Vec3 u = normalised(cross(helper, n)), v = cross(n, u);
-  Vec3 field{};
   Vec3 last{};
   for (Index j = 0; j <= segments; ++j) {
     const double angle = 2 * pi * double(j % segments) / double(segments);
-    Vec3 corner;
-    for (std::size_t d = 0; d < 3; ++d)
+    Vec3 corner, step, middle;
+    for (std::size_t d = 0; d < 3; ++d) {
       corner[d] = loop.center[d] + loop.radius * (std::cos(angle) * u[d] + std::sin(angle) * v[d]);
+      step[d] = corner[d] - last[d];
+      middle[d] = 0.5 * (corner[d] + last[d]);
+    }
     if (j > 0) {
-      Vec3 step, away;
-      for (std::size_t d = 0; d < 3; ++d) {
-        step[d] = corner[d] - last[d];
-        away[d] = r[d] - 0.5 * (corner[d] + last[d]);
-      }
-      const Vec3 part = cross(step, away);
-      const double distance = std::hypot(away[0], away[1], away[2]), cube = distance * distance * distance;
-      for (std::size_t d = 0; d < 3; ++d) field[d] += part[d] / cube;
+      steps_.push_back(step);
+      middles_.push_back(middle);
     }
     last = corner;
   }
+}
+
+Vec3 Polygon::field(const Vec3& r) const {
+  Vec3 field{};
+  for (std::size_t j = 0; j < steps_.size(); ++j) {
+    const Vec3 away{r[0] - middles_[j][0], r[1] - middles_[j][1], r[2] - middles_[j][2]};
+    const double square = away[0] * away[0] + away[1] * away[1] + away[2] * away[2];
+    const Vec3 part = cross(steps_[j], away);
+    const double scale = 1 / (square * std::sqrt(square));
+    for (std::size_t d = 0; d < 3; ++d) field[d] += part[d] * scale;
+  }
   return field;
+}
+
+}  // namespace coils
+
+std::array<double, 3> loop_field(const CoilLoop& loop, const Vec3& r, Index segments) {
+  return coils::Polygon(loop, segments).field(r);
 }
 
 }  // namespace spinloom

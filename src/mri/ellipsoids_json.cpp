@@ -56,7 +56,7 @@ Ellipsoid parse_ellipsoid(const Json& entry, const std::string& where, std::size
   if (!entry.is_object()) throw FormatError(fmt::format("{} is {}; {}", where, shortened(entry), schema));
   for (const auto& [key, value] : entry.items())
     if (key != "center" && key != "semi_axes" && key != "rotation_deg" && key != "density")
-      throw FormatError(fmt::format("{}: \"{}\" is unknown; {}", where, shortened(Json(key)), schema));
+      throw FormatError(fmt::format("{}: {} is unknown; {}", where, shortened(Json(key)), schema));
   const auto center = numbers(entry, "center", where), semi_axes = numbers(entry, "semi_axes", where);
   if (dims == 0) dims = center.size();
   if (center.size() != dims || semi_axes.size() != dims)

@@ -27,8 +27,8 @@ Index choose_coil_batch(Index coils, const Shape& matrix, Index asked);
 /// view, elliptical on anisotropic matrices; 0: none are) get 0, and only those within are worked on.
 Array<double> gridding_weights(const Trajectory& trajectory, const Shape& matrix, double radius);
 
-/// Radius that the scan samples fully, as far as can be told from how many samples lie within it; at least 4 cycles,
-/// at most what the matrix holds.
-double fully_sampled_radius(const Trajectory& trajectory, const Shape& matrix);
+/// Radius up to which most cells of k-space hold a sample [cycles per field of view]; at least 4, at most what the
+/// matrix holds.
+double well_sampled_radius(const Trajectory& trajectory, const Shape& matrix);
 
 }  // namespace spinloom

@@ -48,7 +48,8 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& o) {
   if (o.fourier != FourierKind::dft)
     fourier += double(nufft_memory_bytes<float>(m.matrix, m.samples(), plan.coil_batch, nufft));
   if (o.fourier == FourierKind::toeplitz && o.method == Method::cg)
-    fourier += double(toeplitz_memory_bytes<float>(m.matrix, plan.coil_batch, nufft));
+    fourier += double(std::max(toeplitz_memory_bytes<float>(m.matrix, plan.coil_batch, nufft),
+                               toeplitz_planning_bytes<float>(m.matrix, m.samples(), nufft)));
   const double maps = double(m.coils()) * image;
   const double scratch = 2 * double(plan.coil_batch) * image + data;  // E x of one batch, and k-space of all coils
   const double vectors = o.method == Method::cg ? 5 * image : image;  // rho, b, r, p, A p

@@ -56,8 +56,9 @@ std::shared_ptr<const Array<cfloat>> find_maps(const Measurement& m, const Recon
                                    : "every coil is taken to see the same image (maps of ones)");
     return std::make_shared<Array<cfloat>>(coil_maps_of_ones<float>(m.coils(), m.matrix));
   }
+  // The window falls to one half at half its radius: what passes nearly whole is the well sampled centre.
   const double radius =
-      o.calibration_radius > 0 ? o.calibration_radius : fully_sampled_radius(*m.trajectory, m.matrix);
+      o.calibration_radius > 0 ? o.calibration_radius : 2 * well_sampled_radius(*m.trajectory, m.matrix);
   const auto weights = gridding_weights(*m.trajectory, m.matrix, radius);
   const auto images = calibration_images<float>(m.kspace.view(), *m.trajectory, weights.view(), m.matrix, fourier,
                                                 {.radius = radius, .coil_batch = batch});

@@ -22,17 +22,23 @@ double share_of_radius(const Trajectory& k, const Shape& matrix, Index m, double
   return std::sqrt(sum);
 }
 
+/// The cell of the grid that sample m lies nearest to; +N/2 and -N/2 are one.
+Index nearest_cell(const Trajectory& k, const Shape& matrix, Index m) {
+  Index at = 0;
+  for (int d = 0; d < k.dims(); ++d) {
+    const Index n = matrix[static_cast<std::size_t>(d)];
+    const Index i = static_cast<Index>(std::llround(k.axis(d)[m]));
+    at = at * n + ((i % n) + n) % n;
+  }
+  return at;
+}
+
 /// 1 / (number of samples at the same grid point).
 std::vector<double> grid_weights(const Trajectory& k, const Shape& matrix) {
   std::unordered_map<Index, int> taken;
   std::vector<Index> cell(static_cast<std::size_t>(k.samples()), 0);
   for (Index m = 0; m < k.samples(); ++m) {
-    Index at = 0;
-    for (int d = 0; d < k.dims(); ++d) {
-      const Index n = matrix[static_cast<std::size_t>(d)];
-      const Index i = static_cast<Index>(std::llround(k.axis(d)[m]));
-      at = at * n + ((i % n) + n) % n;  // +N/2 and -N/2 are one point of the grid
-    }
+    const Index at = nearest_cell(k, matrix, m);
     cell[static_cast<std::size_t>(m)] = at;
     ++taken[at];
   }
@@ -73,27 +79,31 @@ Array<double> gridding_weights(const Trajectory& k, const Shape& matrix, double 
   return weights;
 }
 
-double fully_sampled_radius(const Trajectory& k, const Shape& matrix) {
-  // Of a centre-dense scan with S samples within radius r, full sampling needs about one a cell: the volume of the
-  // ball. Radii grow until the shell between two of them has fewer samples than cells.
+double well_sampled_radius(const Trajectory& k, const Shape& matrix) {
+  // Which cells of the grid hold a sample, and how far out they lie. Counting samples instead would be fooled by
+  // oversampled readouts.
   double largest = 0;
-  for (const Index n : matrix) largest = std::max(largest, 0.5 * double(n));
   int axes = 0;
-  for (const Index n : matrix) axes += n > 1;
+  for (const Index n : matrix) largest = std::max(largest, 0.5 * double(n)), axes += n > 1;
   if (axes == 0) return largest;
-  const double step = 2;
-  std::vector<double> shells(static_cast<std::size_t>(std::ceil(largest / step)) + 1, 0.0);
+  constexpr double step = 2;
+  std::vector<double> occupied(static_cast<std::size_t>(std::ceil(largest / step)) + 1, 0.0);
+  std::vector<bool> seen(static_cast<std::size_t>(count(matrix)), false);
   for (Index m = 0; m < k.samples(); ++m) {
+    const Index cell = nearest_cell(k, matrix, m);
+    if (seen[static_cast<std::size_t>(cell)]) continue;
+    seen[static_cast<std::size_t>(cell)] = true;
     double square = 0;
-    for (int d = 0; d < k.dims(); ++d) square += k.axis(d)[m] * k.axis(d)[m];
+    for (int d = 0; d < k.dims(); ++d) square += std::pow(std::rint(k.axis(d)[m]), 2);
     const auto shell = static_cast<std::size_t>(std::sqrt(square) / step);
-    if (shell < shells.size()) shells[shell] += 1;
+    if (shell < occupied.size()) occupied[shell] += 1;
   }
   const double unit_ball = axes == 1 ? 2 : axes == 2 ? std::numbers::pi : 4 * std::numbers::pi / 3;
   double radius = 0;
-  for (std::size_t i = 0; i < shells.size(); ++i) {
+  for (std::size_t i = 0; i < occupied.size(); ++i) {
     const double cells = unit_ball * (std::pow(step * double(i + 1), axes) - std::pow(step * double(i), axes));
-    if (shells[i] < cells) break;
+    // More than half: a regular pattern of every second line folds the image over itself, and maps with it.
+    if (occupied[i] < 0.6 * cells) break;
     radius = step * double(i + 1);
   }
   return std::clamp(radius, std::min(4.0, largest), largest);

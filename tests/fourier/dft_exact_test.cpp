@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <cmath>
 #include <numbers>
@@ -87,6 +88,18 @@ TEST(ExactDft, KeepsDoublePrecisionAtThousandsOfTurns) {
     // The plain product k r would leave 1e-12 here.
     EXPECT_LT(std::abs(sum - std::complex<long double>(y[m])), 1e-14L * std::sqrt(size));
   }
+}
+
+TEST(ExactDft, EqualsTheReferenceOnEveryInstructionSet) {
+  const auto all = hwy::SupportedTargets();
+  for (auto targets = all; targets != 0; targets &= targets - 1) {  // the best one left is the lowest bit
+    hwy::SetSupportedTargetsForTest(targets);
+    SCOPED_TRACE(targets);
+    expect_equal_to_reference<float>({5, 7, 9}, 300, 2);
+    expect_equal_to_reference<double>({13, 11}, 300, 2);
+    EXPECT_LT(adjoint_mismatch(*make_dft<float>(random_trajectory({4, 6, 5}, 40, 1), {4, 6, 5}), 1), 1e-6);
+  }
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 TEST(ExactDft, PassesTheOperatorSuiteInBothPrecisions) {

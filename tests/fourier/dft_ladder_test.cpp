@@ -7,6 +7,9 @@
 #include "spinloom/fourier/dft.hpp"
 
 namespace spinloom {
+
+void PrintTo(const DftRungInfo& rung, std::ostream* out) { *out << rung.name; }
+
 namespace {
 
 class DftLadder : public ::testing::TestWithParam<DftRungInfo> {};

@@ -11,8 +11,8 @@ using testing::refusal;
 using testing::TempFolder;
 
 /// A pair NAME.hdr, NAME.cfl whose values are 1, 2, 3, ... (imaginary part 0).
-std::string write_pair(const TempFolder& folder, const std::string& name, const std::string& dims, std::size_t elements,
-                       const std::string& more = "") {
+std::string write_pair(const TempFolder& folder, const std::string& name, const std::string& dims,
+                       std::size_t elements, const std::string& more = "") {
   folder.write(name + ".hdr", "# Dimensions\n" + dims + "\n" + more);
   std::vector<cfloat> values(elements);
   for (std::size_t i = 0; i < elements; ++i) values[i] = float(i + 1);
@@ -47,14 +47,18 @@ TEST(Cfl, TakesTheNameWithAndWithoutEnding) {
 TEST(Cfl, ReadsSectionsInAnyOrderAndSkipsUnknownOnes) {
   const TempFolder folder;
   write_pair(folder, "real", "1", 6);
-  folder.write("k.hdr", "# Command\nphantom -x 3 \n\n# Surprise\n1 2 3\n# Data\nreal.cfl\n# Dimensions \n 3   2 \r\n# Creator\nBART\n");
+  folder.write("k.hdr",
+               "# Command\nphantom -x 3 \n\n# Surprise\n1 2 3\n# Data\nreal.cfl\n# Dimensions \n 3   2 \r\n# "
+               "Creator\nBART\n");
   EXPECT_EQ(read_cfl(folder / "k").as<cfloat>()[5], cfloat(6, 0));
+  EXPECT_TRUE(names_cfl(folder / "k"));  // there is no k.cfl
 }
 
 TEST(Cfl, RefusesADataFileOfAnotherSize) {
   const TempFolder folder;
   const std::string name = write_pair(folder, "k", "1 64 33 4", 64 * 33 * 4 - 1);
-  EXPECT_SAYS(refusal<FormatError>([&] { read_cfl(name); }), "expected 67584 bytes of complex float for the dimensions 1 x 64 x 33 x 4, found 67576");
+  EXPECT_SAYS(refusal<FormatError>([&] { read_cfl(name); }),
+              "expected 67584 bytes of complex float for the dimensions 1 x 64 x 33 x 4, found 67576");
   write_pair(folder, "k", "1 64 33 4", 2 * 64 * 33 * 4);
   EXPECT_SAYS(refusal<FormatError>([&] { read_cfl(name); }), "found 135168");
   folder.write("k.cfl", "");
@@ -115,7 +119,8 @@ TEST(Cfl, KspaceKeepsItsAxesForOneCoilAndForOneSpoke) {
   const auto one_spoke = read_cfl_kspace(write_pair(folder, "b", "1 64 1 4", 64 * 4));
   EXPECT_EQ(one_spoke.shape(), (Shape{4, 64}));
   EXPECT_EQ(one_spoke[2 * 64], cfloat(129, 0));
-  const auto written_out = read_cfl_kspace(write_pair(folder, "c", "1 64 1 4 1 1 1 1 1 1 1 1 1 1 1 1", 64 * 4));
+  const auto written_out =
+      read_cfl_kspace(write_pair(folder, "c", "1 64 1 4 1 1 1 1 1 1 1 1 1 1 1 1", 64 * 4));
   EXPECT_TRUE(std::equal(written_out.begin(), written_out.end(), one_spoke.begin()));
 }
 
@@ -133,11 +138,15 @@ TEST(Cfl, RefusedDimensionsAreNamedWithTheExpectedOrder) {
   EXPECT_SAYS(maps, "1 x 8 x 2 x 3 x 2");
   EXPECT_SAYS(maps, "expected (1, samples, spokes, coils)");
   EXPECT_SAYS(maps, "maps (dimension 4) of 2");
-  const auto time = refusal<FormatError>([&] { read_cfl_trajectory(write_pair(folder, "b", "3 8 2 1 1 1 1 1 1 1 5", 240)); });
+  const auto time = refusal<FormatError>(
+      [&] { read_cfl_trajectory(write_pair(folder, "b", "3 8 2 1 1 1 1 1 1 1 5", 240)); });
   EXPECT_SAYS(time, "time (dimension 10) of 5");
-  EXPECT_SAYS(refusal<FormatError>([&] { read_cfl_kspace(write_pair(folder, "c", "4 4 1 2", 32)); }), "looks like Cartesian data");
-  EXPECT_SAYS(refusal<FormatError>([&] { read_cfl_kspace(write_pair(folder, "c", "3 4 2", 24)); }), "looks like a trajectory");
-  EXPECT_SAYS(refusal<FormatError>([&] { read_cfl_trajectory(write_pair(folder, "d", "2 4 2", 16)); }), "expected (3, samples, spokes)");
+  EXPECT_SAYS(refusal<FormatError>([&] { read_cfl_kspace(write_pair(folder, "c", "4 4 1 2", 32)); }),
+              "looks like Cartesian data");
+  EXPECT_SAYS(refusal<FormatError>([&] { read_cfl_kspace(write_pair(folder, "c", "3 4 2", 24)); }),
+              "looks like a trajectory");
+  EXPECT_SAYS(refusal<FormatError>([&] { read_cfl_trajectory(write_pair(folder, "d", "2 4 2", 16)); }),
+              "expected (3, samples, spokes)");
 }
 
 TEST(Cfl, RefusesATrajectoryWithImaginaryOrInfiniteParts) {
@@ -158,7 +167,8 @@ TEST(Cfl, ReadsBackWhatItWrites) {
   Tensor t(DType::f32, {2, 1, 3, 4});
   for (Index i = 0; i < t.size(); ++i) t.as<float>()[i] = float(i) - 5;
   write_cfl(folder / "w.cfl", t, OutputFile::Existing::refuse);
-  EXPECT_EQ(testing::slurp(folder / "w.hdr").substr(0, 46), "# Dimensions\n4 3 1 2 1 1 1 1 1 1 1 1 1 1 1 1 \n");
+  EXPECT_EQ(testing::slurp(folder / "w.hdr").substr(0, 46),
+            "# Dimensions\n4 3 1 2 1 1 1 1 1 1 1 1 1 1 1 1 \n");
   const Tensor back = read_cfl_image(folder / "w");
   EXPECT_EQ(back.shape, t.shape);
   for (Index i = 0; i < t.size(); ++i) EXPECT_EQ(back.as<cfloat>()[i], cfloat(float(i) - 5, 0));

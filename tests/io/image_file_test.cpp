@@ -67,7 +67,8 @@ TEST(Png, RefusesClaimedSizesThatTheFileCannotHold) {
   // The chunk's checksum covers the size.
   const auto crc = std::uint32_t(crc32(0, reinterpret_cast<const Bytef*>(file.data() + 12), 17));
   for (std::size_t i = 0; i < 4; ++i) file[29 + i] = char(crc >> (24 - 8 * i) & 255);
-  EXPECT_SAYS(refusal<FormatError>([&] { read_png(folder.write("huge.png", file)); }), "983040 x 983040 pixels cannot fit");
+  EXPECT_SAYS(refusal<FormatError>([&] { read_png(folder.write("huge.png", file)); }),
+              "983040 x 983040 pixels cannot fit");
 }
 
 TEST(Png, RefusesWhatItCannotHold) {
@@ -95,7 +96,10 @@ TEST(ImageFile, TellsFormatsByContent) {
   const std::string npy = testing::slurp(folder / "a.npy");
   EXPECT_EQ(load_image(folder.write("b.nii", npy)).format, "npy");
   EXPECT_EQ(load_image(folder.write("b.npy.gz", testing::gzipped(npy))).format, "npy");
-  EXPECT_EQ(load_image(folder.write("b", testing::NiftiBuilder().dims({2}).type(2, 8).with(testing::ramp<char>(2)))).format, "nifti");
+  EXPECT_EQ(
+      load_image(folder.write("b", testing::NiftiBuilder().dims({2}).type(2, 8).with(testing::ramp<char>(2))))
+          .format,
+      "nifti");
 }
 
 TEST(ImageFile, SaysWhatAFileOfNoImageFormatSeemsToBe) {
@@ -114,7 +118,8 @@ TEST(ImageFile, SaysWhatAFileOfNoImageFormatSeemsToBe) {
 
 TEST(ImageFile, RefusesUnknownEndingsWithTheKnownOnes) {
   const TempFolder folder;
-  const auto text = refusal<ArgumentError>([&] { save_image(folder / "a.tif", image_of(grey_ramp(DType::u8, {1})), replace); });
+  const auto text = refusal<ArgumentError>(
+      [&] { save_image(folder / "a.tif", image_of(grey_ramp(DType::u8, {1})), replace); });
   EXPECT_SAYS(text, "expected .nii, .nii.gz, .npy, .cfl or .png");
   EXPECT_FALSE(can_save_image(".nii"));
 }
@@ -124,7 +129,8 @@ TEST(ImageFile, WarnsWhenAFormatHasNoPlaceForGeometry) {
   Image image = image_of(grey_ramp(DType::u8, {1}));
   image.geometry.is_known = true;
   std::string warning;
-  save_image(folder / "a.npy", image, replace, {.log = [&](Severity, const std::string& text) { warning = text; }});
+  save_image(folder / "a.npy", image, replace,
+             {.log = [&](Severity, const std::string& text) { warning = text; }});
   EXPECT_SAYS(warning, "no place for voxel size and position");
 }
 
@@ -153,7 +159,7 @@ TEST(Mosaic, CutsAcrossEveryAxis) {
 TEST(Mosaic, WindowsByPercentileAndClips) {
   Tensor t(DType::f32, {100, 100});
   for (Index i = 0; i < 10000; ++i) t.as<float>()[i] = float(i % 100);
-  t.as<float>()[0] = 1e30f;   // a spike does not make the rest black
+  t.as<float>()[0] = 1e30f;  // a spike does not make the rest black
   t.as<float>()[1] = NAN;
   std::string warning;
   const Mosaic m = make_mosaic(t, {}, [&](Severity, const std::string& text) { warning = text; });
@@ -170,11 +176,13 @@ TEST(Mosaic, ShowsMagnitudePhaseAndFirstVolume) {
   z.as<cfloat>()[1] = {-4, 0};
   z.as<cfloat>()[2] = z.as<cfloat>()[3] = {100, 100};
   std::string note;
-  const Mosaic m = make_mosaic(z, {.window = Window{0, 4}}, [&](Severity, const std::string& text) { note = text; });
+  const Mosaic m =
+      make_mosaic(z, {.window = Window{0, 4}}, [&](Severity, const std::string& text) { note = text; });
   EXPECT_EQ(m.pixels.as<std::uint8_t>()[0], 191);  // 3 / 4 of white
   EXPECT_EQ(m.pixels.as<std::uint8_t>()[1], 255);
   EXPECT_SAYS(note, "the first of 2 volumes");
-  EXPECT_EQ(make_mosaic(z, {.phase = true}).pixels.as<std::uint8_t>()[0], 64);  // -pi / 2 is a quarter of the way
+  EXPECT_EQ(make_mosaic(z, {.phase = true}).pixels.as<std::uint8_t>()[0],
+            64);  // -pi / 2 is a quarter of the way
   EXPECT_THROW(make_mosaic(grey_ramp(DType::f32, {1, 1}), {.phase = true}), ArgumentError);
 }
 
@@ -184,7 +192,8 @@ TEST(Mosaic, DrawsConstantAndManySlices) {
   const Mosaic m = make_mosaic(zero);
   EXPECT_EQ(m.slices.size(), 36u);
   EXPECT_EQ(m.slices.back(), 49);
-  EXPECT_TRUE(std::all_of(m.pixels.bytes.begin(), m.pixels.bytes.end(), [](std::byte b) { return b == std::byte{0}; }));
+  EXPECT_TRUE(std::all_of(m.pixels.bytes.begin(), m.pixels.bytes.end(),
+                          [](std::byte b) { return b == std::byte{0}; }));
   EXPECT_THROW(make_mosaic(Tensor(DType::f32, {0, 3})), ShapeError);
 }
 

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 #include <ismrmrd/dataset.h>
 #include <ismrmrd/xml.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "example_scan.hpp"
 #include "spinloom/core/error.hpp"
@@ -42,12 +45,18 @@ TEST(MrdWrite, IsReadByIsmrmrdsOwnLibrary) {
     ASSERT_EQ(theirs.getNumberOfTrajElements(), ours.trajectory.size());
     EXPECT_TRUE(std::equal(ours.data.begin(), ours.data.end(), theirs.getDataPtr()));
     EXPECT_TRUE(std::equal(ours.trajectory.begin(), ours.trajectory.end(), theirs.getTrajPtr()));
-    EXPECT_EQ(theirs.flags(), ours.flags);
-    EXPECT_EQ(theirs.center_sample(), ours.center_sample);
-    EXPECT_EQ(theirs.sample_time_us(), ours.sample_time_us);
-    EXPECT_EQ(theirs.idx().kspace_encode_step_1, ours.step_1);
-    EXPECT_EQ(theirs.position()[2], ours.position[2]);
-    EXPECT_EQ(theirs.user_float()[7], ours.user_float[7]);
+    // Their header is packed, so its members are compared as values: references to them would not be aligned.
+    const ISMRMRD::AcquisitionHeader head = theirs.getHead();
+    const std::uint64_t flags = head.flags;
+    const Index center = head.center_sample;
+    const int step_1 = head.idx.kspace_encode_step_1;
+    const float dwell = head.sample_time_us, height = head.position[2], last_user = head.user_float[7];
+    EXPECT_EQ(flags, ours.flags);
+    EXPECT_EQ(center, ours.center_sample);
+    EXPECT_EQ(step_1, ours.step_1);
+    EXPECT_EQ(dwell, ours.sample_time_us);
+    EXPECT_EQ(height, ours.position[2]);
+    EXPECT_EQ(last_user, ours.user_float[7]);
     for (std::uint16_t c = 0; c < ours.channels; ++c) EXPECT_TRUE(theirs.isChannelActive(c));
   }
 }
@@ -110,6 +119,22 @@ TEST(MrdWrite, RefusesWhatTheFormatHasNoRoomForAndLeavesNothing) {
   scan.acquisitions = {example_line(4, 2, 2, 1)};
   scan.acquisitions[0].data.pop_back();
   EXPECT_THROW(write_mrd(folder.file("a.h5"), scan, refuse), ArgumentError);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file(".")));
+}
+
+TEST(MrdWrite, SaysWhenTheDiskIsFullAndLeavesNothing) {
+  const TemporaryFolder folder;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = 50000;
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string error =
+      message_of([&] { write_mrd(folder.file("a.h5"), radial_scan(64, 90, 4), refuse); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_NE(error.find("a.h5: cannot be written: File too large"), std::string::npos) << error;
   EXPECT_TRUE(std::filesystem::is_empty(folder.file(".")));
 }
 

@@ -9,7 +9,8 @@ namespace spinloom::testing {
 /// A NIfTI file put together byte by byte from the format's own table of offsets, for tests of the reader.
 class NiftiBuilder {
  public:
-  explicit NiftiBuilder(int version = 1, bool big_endian = false) : version_(version), big_(big_endian), bytes_(version == 1 ? 348 : 540, '\0') {
+  explicit NiftiBuilder(int version = 1, bool big_endian = false)
+      : version_(version), big_(big_endian), bytes_(version == 1 ? 348 : 540, '\0') {
     put<std::int32_t>(0, version == 1 ? 348 : 540);
     magic(true);
     slope(1, 0);
@@ -32,7 +33,8 @@ class NiftiBuilder {
     return *this;
   }
   NiftiBuilder& dims(const std::vector<std::int64_t>& d) {
-    for (std::size_t i = 0; i < 8; ++i) dim(i, i == 0 ? std::int64_t(d.size()) : i <= d.size() ? d[i - 1] : 1);
+    for (std::size_t i = 0; i < 8; ++i)
+      dim(i, i == 0 ? std::int64_t(d.size()) : i <= d.size() ? d[i - 1] : 1);
     return *this;
   }
   NiftiBuilder& dim(std::size_t i, std::int64_t n) {
@@ -44,14 +46,21 @@ class NiftiBuilder {
   }
   NiftiBuilder& slope(double s, double i) { return real(112, 176, s).real(116, 184, i); }
   NiftiBuilder& pixdim(int i, double v) { return real(76 + 4 * std::size_t(i), 104 + 8 * std::size_t(i), v); }
-  NiftiBuilder& offset(std::int64_t v) { return version_ == 1 ? put<float>(108, float(v)) : put<std::int64_t>(168, v); }
+  NiftiBuilder& offset(std::int64_t v) {
+    return version_ == 1 ? put<float>(108, float(v)) : put<std::int64_t>(168, v);
+  }
   NiftiBuilder& units(int v) { return version_ == 1 ? put<char>(123, char(v)) : put<std::int32_t>(500, v); }
   NiftiBuilder& codes(int qform, int sform) {
-    return version_ == 1 ? put<std::int16_t>(252, std::int16_t(qform)).put<std::int16_t>(254, std::int16_t(sform))
-                         : put<std::int32_t>(344, qform).put<std::int32_t>(348, sform);
+    return version_ == 1
+               ? put<std::int16_t>(252, std::int16_t(qform)).put<std::int16_t>(254, std::int16_t(sform))
+               : put<std::int32_t>(344, qform).put<std::int32_t>(348, sform);
   }
-  NiftiBuilder& quaternion(double b, double c, double d) { return real(256, 352, b).real(260, 360, c).real(264, 368, d); }
-  NiftiBuilder& qoffset(double x, double y, double z) { return real(268, 376, x).real(272, 384, y).real(276, 392, z); }
+  NiftiBuilder& quaternion(double b, double c, double d) {
+    return real(256, 352, b).real(260, 360, c).real(264, 368, d);
+  }
+  NiftiBuilder& qoffset(double x, double y, double z) {
+    return real(268, 376, x).real(272, 384, y).real(276, 392, z);
+  }
   NiftiBuilder& srow(std::size_t row, const std::vector<double>& v) {
     for (std::size_t i = 0; i < 4; ++i) real(280 + 16 * row + 4 * i, 400 + 32 * row + 8 * i, v[i]);
     return *this;
@@ -66,12 +75,15 @@ class NiftiBuilder {
   std::string raw(const std::vector<T>& voxels) const {
     std::string data(reinterpret_cast<const char*>(voxels.data()), voxels.size() * sizeof(T));
     if (big_)
-      for (std::size_t at = 0; at < data.size(); at += sizeof(T)) std::reverse(data.begin() + long(at), data.begin() + long(at + sizeof(T)));
+      for (std::size_t at = 0; at < data.size(); at += sizeof(T))
+        std::reverse(data.begin() + long(at), data.begin() + long(at + sizeof(T)));
     return data;
   }
 
  private:
-  NiftiBuilder& real(std::size_t at_1, std::size_t at_2, double v) { return version_ == 1 ? put<float>(at_1, float(v)) : put<double>(at_2, v); }
+  NiftiBuilder& real(std::size_t at_1, std::size_t at_2, double v) {
+    return version_ == 1 ? put<float>(at_1, float(v)) : put<double>(at_2, v);
+  }
 
   int version_;
   bool big_;

@@ -31,7 +31,8 @@ Image oblique_image() {
 
 void expect_same_place(const Geometry& a, const Geometry& b) {
   for (std::size_t r = 0; r < 3; ++r)
-    for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(a.matrix[r][c], b.matrix[r][c], 1e-5) << r << c;  // single precision of 20
+    for (std::size_t c = 0; c < 4; ++c)
+      EXPECT_NEAR(a.matrix[r][c], b.matrix[r][c], 1e-5) << r << c;  // single precision of 20
 }
 
 float float_at(const std::string& file, std::size_t at) {
@@ -86,8 +87,9 @@ TEST(NiftiWrite, LeavesTheQformOutWhenAxesAreSheared) {
 
 TEST(NiftiWrite, ReadsBackEveryType) {
   const TempFolder folder;
-  for (const DType type : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64, DType::f32,
-                           DType::f64, DType::c64, DType::c128, DType::rgb24, DType::rgba32}) {
+  for (const DType type :
+       {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64,
+        DType::f32, DType::f64, DType::c64, DType::c128, DType::rgb24, DType::rgba32}) {
     Image image;
     image.data = Tensor(type, {2, 1, 3});
     for (Index i = 0; i < image.data.bytes.size(); ++i) image.data.bytes[i] = std::byte(3 * i + 1);
@@ -95,7 +97,8 @@ TEST(NiftiWrite, ReadsBackEveryType) {
     const Image back = read_nifti(folder / "t.nii.gz");
     EXPECT_EQ(back.data.dtype, type);
     EXPECT_EQ(back.data.shape, image.data.shape);
-    EXPECT_TRUE(std::equal(back.data.bytes.begin(), back.data.bytes.end(), image.data.bytes.begin())) << to_string(type);
+    EXPECT_TRUE(std::equal(back.data.bytes.begin(), back.data.bytes.end(), image.data.bytes.begin()))
+        << to_string(type);
     EXPECT_FALSE(back.geometry.is_known);
   }
   Image half;
@@ -108,7 +111,8 @@ TEST(NiftiWrite, ReadsBackEveryType) {
 TEST(NiftiWrite, KeepsHeaderExtensionsAndShapeOfTheFileItCameFrom) {
   const TempFolder folder;
   std::string description = "scanned on a rainy day";
-  NiftiBuilder b = NiftiBuilder(1, true).dims({3, 2, 2, 1}).type(4, 16).pixdim(4, 2).units(2 | 8).codes(0, 4).offset(384);
+  NiftiBuilder b =
+      NiftiBuilder(1, true).dims({3, 2, 2, 1}).type(4, 16).pixdim(4, 2).units(2 | 8).codes(0, 4).offset(384);
   b.srow(0, {-2, 0, 0, 5}).srow(1, {0, 2, 0, 6}).srow(2, {0, 0, 2, 7});
   for (std::size_t i = 0; i < description.size(); ++i) b.put<char>(148 + i, description[i]);
   b.put<float>(124, 900);  // cal_max
@@ -148,16 +152,20 @@ TEST(NiftiWrite, StoresInTheTypeAndScalingOfTheFileItCameFrom) {
   auto values = image.data.as<float>();
   values[0] = 1e9f, values[1] = -1e9f, values[2] = NAN, values[3] = 100.74f;
   std::string warning;
-  write_nifti(folder / "clipped.nii", image, replace, stored, [&](Severity, const std::string& text) { warning = text; });
+  write_nifti(folder / "clipped.nii", image, replace, stored,
+              [&](Severity, const std::string& text) { warning = text; });
   EXPECT_SAYS(warning, "3 values do not fit int16 and were clipped");
-  EXPECT_EQ(testing::slurp(folder / "clipped.nii").substr(352), b.raw<std::int16_t>({32767, -32768, 0, 1, 2, 32767}));
+  EXPECT_EQ(testing::slurp(folder / "clipped.nii").substr(352),
+            b.raw<std::int16_t>({32767, -32768, 0, 1, 2, 32767}));
 }
 
 TEST(NiftiWrite, RefusesToStoreComplexValuesAsReal) {
   const TempFolder folder;
-  Image image = read_nifti(folder.write("in.nii", NiftiBuilder().dims({2}).type(4, 16).with(ramp<std::int16_t>(2))));
+  Image image =
+      read_nifti(folder.write("in.nii", NiftiBuilder().dims({2}).type(4, 16).with(ramp<std::int16_t>(2))));
   image.data = image.data.cast(DType::c64);
-  EXPECT_SAYS(refusal<ArgumentError>([&] { write_nifti(folder / "out.nii", image, replace, stored); }), "take the magnitude");
+  EXPECT_SAYS(refusal<ArgumentError>([&] { write_nifti(folder / "out.nii", image, replace, stored); }),
+              "take the magnitude");
   EXPECT_EQ(folder.count(), 1u);
 }
 
@@ -178,7 +186,8 @@ TEST(NiftiWrite, RefusesShapesAndPlacesThatItCannotHold) {
   EXPECT_SAYS(refusal<ArgumentError>([&] { write_nifti(folder / "a.nii", image, replace); }), "singular");
   image = {};
   image.data = Tensor(DType::u8, {1, 1, 1, 1, 1, 1, 1, 1});
-  EXPECT_SAYS(refusal<ShapeError>([&] { write_nifti(folder / "a.nii", image, replace); }), "more than the 7 axes");
+  EXPECT_SAYS(refusal<ShapeError>([&] { write_nifti(folder / "a.nii", image, replace); }),
+              "more than the 7 axes");
   image.data = Tensor(DType::u8, {2, 0});
   EXPECT_SAYS(refusal<ShapeError>([&] { write_nifti(folder / "a.nii", image, replace); }), "is empty");
   EXPECT_EQ(folder.count(), 0u);
@@ -205,6 +214,10 @@ class SmallDisk {
  private:
   rlimit before_{};
 };
+
+TEST(NiftiWrite, RefusesToReplaceADevice) {
+  EXPECT_SAYS(refusal<FileError>([&] { write_nifti("/dev/null", oblique_image(), replace); }), "is a device");
+}
 
 TEST(NiftiWrite, ReportsAFullDiskAndLeavesNothing) {
   const TempFolder folder;

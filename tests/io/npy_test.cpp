@@ -18,7 +18,8 @@ std::string npy(const std::string& header, const std::string& data, int version 
   std::string file = "\x93NUMPY";
   file += static_cast<char>(version);
   file += '\0';
-  for (std::size_t i = 0; i < (version == 1 ? 2u : 4u); ++i) file += static_cast<char>(header.size() >> (8 * i) & 255);
+  for (std::size_t i = 0; i < (version == 1 ? 2u : 4u); ++i)
+    file += static_cast<char>(header.size() >> (8 * i) & 255);
   return file + header + data;
 }
 
@@ -33,7 +34,8 @@ std::string bytes_of(const std::vector<T>& values) {
 
 /// The same with the bytes of each word of `word` bytes turned round: big-endian.
 std::string turned(std::string data, std::size_t word) {
-  for (std::size_t at = 0; at + word <= data.size(); at += word) std::reverse(data.begin() + long(at), data.begin() + long(at + word));
+  for (std::size_t at = 0; at + word <= data.size(); at += word)
+    std::reverse(data.begin() + long(at), data.begin() + long(at + word));
   return data;
 }
 
@@ -48,7 +50,8 @@ std::string refused(const std::string& content) {
 
 TEST(Npy, TurnsFortranOrderIntoCOrder) {
   // Sizes around the tile of the transposition, inner axes of one element, one to five axes.
-  for (const Shape& shape : {Shape{7}, Shape{3, 5}, Shape{65, 130}, Shape{4, 1, 3}, Shape{5, 66, 67}, Shape{2, 3, 4, 5}, Shape{3, 2, 1, 4, 2}}) {
+  for (const Shape& shape : {Shape{7}, Shape{3, 5}, Shape{65, 130}, Shape{4, 1, 3}, Shape{5, 66, 67},
+                             Shape{2, 3, 4, 5}, Shape{3, 2, 1, 4, 2}}) {
     const Index size = count(shape);
     std::vector<std::int32_t> data(static_cast<std::size_t>(size));
     // Element i in C order has its index written at its place in Fortran order.
@@ -99,17 +102,20 @@ TEST(Npy, ReadsLongHeadersOfVersionsOneToThree) {
 TEST(Npy, ReadsHeadersWrittenInOtherStyles) {
   const std::string data = bytes_of<float>({1, 2, 3, 4, 5, 6});
   for (const std::string header :
-       {"{\"shape\":(2,3),\"fortran_order\":False,\"descr\":\"<f4\"}", "{ 'fortran_order' : False , 'shape' : ( 2 , 3 , ) , 'descr' : '=f4' , } \n\n",
+       {"{\"shape\":(2,3),\"fortran_order\":False,\"descr\":\"<f4\"}",
+        "{ 'fortran_order' : False , 'shape' : ( 2 , 3 , ) , 'descr' : '=f4' , } \n\n",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L)}           "})
     EXPECT_EQ(read(npy(header, data)).shape, (Shape{2, 3})) << header;
 }
 
 TEST(Npy, ReadsBigEndianArraysLikeTheirTwins) {
-  const std::string f = bytes_of<float>({1.25f, -3e7f}), c = bytes_of<cfloat>({{1, -2}, {3, 4}}), i = bytes_of<std::int16_t>({-2, 258});
+  const std::string f = bytes_of<float>({1.25f, -3e7f}), c = bytes_of<cfloat>({{1, -2}, {3, 4}}),
+                    i = bytes_of<std::int16_t>({-2, 258});
   EXPECT_EQ(read(npy(dict(">f4", "(2,)"), turned(f, 4))).as<float>()[1], -3e7f);
   EXPECT_EQ(read(npy(dict(">c8", "(2,)"), turned(c, 4))).as<cfloat>()[1], cfloat(3, 4));
   EXPECT_EQ(read(npy(dict(">i2", "(2,)"), turned(i, 2))).as<std::int16_t>()[0], -2);
-  EXPECT_EQ(read(npy(dict(">c16", "()"), turned(bytes_of<cdouble>({{5, 6}}), 8))).as<cdouble>()[0], cdouble(5, 6));
+  EXPECT_EQ(read(npy(dict(">c16", "()"), turned(bytes_of<cdouble>({{5, 6}}), 8))).as<cdouble>()[0],
+            cdouble(5, 6));
   EXPECT_EQ(read(npy(dict("|u1", "(2,)"), "\x01\xff")).as<std::uint8_t>()[1], 255);
 }
 
@@ -134,7 +140,8 @@ TEST(Npy, RefusesWhatIsNoNumber) {
   EXPECT_SAYS(refused(npy(dict("<U3", "(1,)"), "x")), "text");
   EXPECT_SAYS(refused(npy(dict("<M8[ns]", "(1,)"), "x")), "dates");
   EXPECT_SAYS(refused(npy(dict("<f16", "(1,)"), "x")), "'<f16'");
-  EXPECT_SAYS(refused(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }\n", "abcd")), "structured");
+  EXPECT_SAYS(refused(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }\n", "abcd")),
+              "structured");
 }
 
 TEST(Npy, RefusesASizeThatIsNotTheHeaders) {
@@ -153,6 +160,20 @@ TEST(Npy, RefusesEveryTruncationAndNeverCrashes) {
   for (std::size_t length = 0; length < whole.size(); ++length) refused(whole.substr(0, length));
 }
 
+TEST(Npy, SurvivesEveryDamagedHeaderByte) {
+  const TempFolder folder;
+  const std::string whole = npy(dict("<f8", "(1, 2)"), std::string(16, 'x'));
+  for (std::size_t at = 0; at < whole.size() - 16; ++at)
+    for (const char c : {'\0', '9', '(', ')', '\'', ',', '{', '}', '\xff', '>', 'L', '|'}) {
+      std::string damaged = whole;
+      damaged[at] = c;
+      try {
+        EXPECT_LE(read_npy(folder.write("a.npy", damaged)).bytes.size(), 16);
+      } catch (const Error&) {
+      }
+    }
+}
+
 TEST(Npy, RefusesSizesThatOverflowWithoutAllocatingThem) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_SAYS(refused(npy(dict("<f8", "(4611686018427387904,)"), "")), "more than 2^64");
@@ -160,14 +181,16 @@ TEST(Npy, RefusesSizesThatOverflowWithoutAllocatingThem) {
   EXPECT_SAYS(refused(npy(dict("|u1", "(9223372036854775807,)"), "ab")), "found 2");
   EXPECT_SAYS(refused(npy(dict("<f8", "(99999999999999999999,)"), "")), "below 2^63");
   EXPECT_SAYS(refused(npy(dict("<f8", "(-1,)"), "")), "0 or more");
-  EXPECT_SAYS(refused(std::string("\x93NUMPY\x02\0\xff\xff\xff\xff{}", 14)), "header of 4294967295 bytes, found 2");
+  EXPECT_SAYS(refused(std::string("\x93NUMPY\x02\0\xff\xff\xff\xff{}", 14)),
+              "header of 4294967295 bytes, found 2");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(Npy, RefusesBrokenHeaders) {
   EXPECT_SAYS(refused(npy("{'descr': '<f4', 'shape': (1,)}", "abcd")), "lacks 'fortran_order'");
   EXPECT_SAYS(refused(npy("{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", "abcd")), "True or False");
-  EXPECT_SAYS(refused(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", "abcd")), "the key 'x'");
+  EXPECT_SAYS(refused(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", "abcd")),
+              "the key 'x'");
   EXPECT_SAYS(refused(npy("{'descr': '<f4', 'descr': '<f4'}", "abcd")), "twice");
   EXPECT_SAYS(refused(npy("{'descr': '<f4", "abcd")), "closing quote");
   EXPECT_SAYS(refused(npy(dict("<f4", "(1 2)"), "abcd")), "end of the shape");
@@ -183,7 +206,8 @@ TEST(Npy, ReadsAPipeInSmallPieces) {
 
 TEST(Npy, CountsTheBytesOfAShortPipe) {
   const TempFolder folder;
-  const Pipe pipe(folder, "pipe", npy(dict("<f8", "(4611686018427387904,)", "True").replace(11, 3, "|u1"), "abc"), 5);
+  const Pipe pipe(folder, "pipe",
+                  npy(dict("<f8", "(4611686018427387904,)", "True").replace(11, 3, "|u1"), "abc"), 5);
   EXPECT_SAYS(refusal<FormatError>([&] { read_npy(pipe.path()); }), "found 3");
 }
 
@@ -211,9 +235,11 @@ TEST(Npy, WritesTheHeaderThatNumpyReads) {
 
 TEST(Npy, RefusesColourAndFilesThatExist) {
   const TempFolder folder;
-  EXPECT_THROW(write_npy(folder / "c.npy", Tensor(DType::rgb24, {1}), OutputFile::Existing::refuse), ArgumentError);
+  EXPECT_THROW(write_npy(folder / "c.npy", Tensor(DType::rgb24, {1}), OutputFile::Existing::refuse),
+               ArgumentError);
   folder.write("there.npy", "precious");
-  EXPECT_THROW(write_npy(folder / "there.npy", Tensor(DType::u8, {1}), OutputFile::Existing::refuse), FileError);
+  EXPECT_THROW(write_npy(folder / "there.npy", Tensor(DType::u8, {1}), OutputFile::Existing::refuse),
+               FileError);
   EXPECT_EQ(testing::slurp(folder / "there.npy"), "precious");
   EXPECT_EQ(folder.count(), 1u);
 }

@@ -22,7 +22,10 @@ namespace spinloom::testing {
 class TempFolder {
  public:
   TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "spinloom_test_XXXXXX").string();
+    // In memory where there is such a place: thousands of small files are written, some flushed to the disk.
+    const bool has_memory = ::access("/dev/shm", W_OK) == 0;
+    const std::filesystem::path parent = has_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string name = (parent / "spinloom_test_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     path_ = name;
   }
@@ -40,7 +43,8 @@ class TempFolder {
   }
   /// Number of files, hidden ones included.
   std::size_t count() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
   }
 
  private:
@@ -106,7 +110,9 @@ std::string refusal(const Action& action) {
   return "";
 }
 
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 #define EXPECT_SAYS(text, part) EXPECT_PRED2(::spinloom::testing::contains, text, part)
 

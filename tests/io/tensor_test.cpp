@@ -32,11 +32,11 @@ TEST(Half, SurvivesFloatAndBackForEveryValue) {
 
 TEST(Half, RoundsToNearestEven) {
   EXPECT_EQ(Half(1.0f).bits, 0x3c00);
-  EXPECT_EQ(Half(1.0f + 0x1p-11f).bits, 0x3c00);              // half way: down to even
-  EXPECT_EQ(Half(1.0f + 0x1p-10f + 0x1p-11f).bits, 0x3c02);   // half way: up to even
+  EXPECT_EQ(Half(1.0f + 0x1p-11f).bits, 0x3c00);             // half way: down to even
+  EXPECT_EQ(Half(1.0f + 0x1p-10f + 0x1p-11f).bits, 0x3c02);  // half way: up to even
   EXPECT_EQ(Half(65519.0f).bits, 0x7bff);
   EXPECT_EQ(Half(65520.0f).bits, 0x7c00);
-  EXPECT_EQ(Half(-0x1p-25f).bits, 0x8000);                    // half of the smallest: to zero
+  EXPECT_EQ(Half(-0x1p-25f).bits, 0x8000);  // half of the smallest: to zero
   EXPECT_EQ(Half(0x1.8p-24f).bits, 0x0002);
 }
 
@@ -55,15 +55,21 @@ TEST(Tensor, RefusesComplexAsRealUnlessAPartIsChosen) {
 }
 
 TEST(Tensor, NamesTheValueThatDoesNotFit) {
-  const auto text = refusal<ArgumentError>([] { tensor<double>({2, 3}, {0, 1, 2, 3, 4, 300}).cast(DType::u8); });
+  const auto text = refusal<ArgumentError>([] {
+    tensor<double>({2, 3}, {0, 1, 2, 3, 4, 300}).cast(DType::u8);
+  });
   EXPECT_SAYS(text, "300 at [1, 2]");
-  EXPECT_SAYS(refusal<ArgumentError>([] { tensor<double>({1}, {1e300}).to<float>(); }), "does not fit float32");
-  EXPECT_SAYS(refusal<ArgumentError>([] { tensor<float>({1}, {NAN}).cast(DType::i32); }), "does not fit int32");
-  EXPECT_SAYS(refusal<ArgumentError>([] { tensor<float>({1}, {1e5f}).cast(DType::f16); }), "does not fit float16");
+  EXPECT_SAYS(refusal<ArgumentError>([] { tensor<double>({1}, {1e300}).to<float>(); }),
+              "does not fit float32");
+  EXPECT_SAYS(refusal<ArgumentError>([] { tensor<float>({1}, {NAN}).cast(DType::i32); }),
+              "does not fit int32");
+  EXPECT_SAYS(refusal<ArgumentError>([] { tensor<float>({1}, {1e5f}).cast(DType::f16); }),
+              "does not fit float16");
 }
 
 TEST(Tensor, KnowsTheEdgesOf64BitIntegers) {
-  EXPECT_EQ(tensor<double>({1}, {-0x1p63}).cast(DType::i64).as<std::int64_t>()[0], std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(tensor<double>({1}, {-0x1p63}).cast(DType::i64).as<std::int64_t>()[0],
+            std::numeric_limits<std::int64_t>::min());
   EXPECT_THROW(tensor<double>({1}, {0x1p63}).cast(DType::i64), ArgumentError);
   EXPECT_THROW(tensor<double>({1}, {-1}).cast(DType::u64), ArgumentError);
   const auto most = std::numeric_limits<std::uint64_t>::max();
@@ -80,7 +86,8 @@ TEST(Tensor, RoundsIntegersToEvenAndKeepsNaNBetweenFloats) {
 }
 
 TEST(Tensor, RefusesToBeViewedAsAnotherType) {
-  EXPECT_SAYS(refusal<ShapeError>([] { tensor<float>({1}, {1}).as<double>(); }), "holds float32, expected float64");
+  EXPECT_SAYS(refusal<ShapeError>([] { tensor<float>({1}, {1}).as<double>(); }),
+              "holds float32, expected float64");
 }
 
 TEST(Tensor, SplitsColourIntoChannelsAndBack) {
@@ -98,7 +105,9 @@ TEST(Tensor, NeverReadsColourAsGrey) {
   EXPECT_SAYS(refusal<ArgumentError>([&] { colour.to<float>(); }), "rgb24");
 }
 
-TEST(Tensor, RefusesMoreThan63BitsOfBytes) { EXPECT_THROW(Tensor(DType::c128, {Index{1} << 60}), ShapeError); }
+TEST(Tensor, RefusesMoreThan63BitsOfBytes) {
+  EXPECT_THROW(Tensor(DType::c128, {Index{1} << 60}), ShapeError);
+}
 
 TEST(DType, NamesAreReadBack) {
   for (int i = 0; i <= static_cast<int>(DType::rgba32); ++i)

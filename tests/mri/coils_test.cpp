@@ -111,7 +111,7 @@ TEST(MultiCoilKspace, IsTheSumOfShiftedTransforms) {
 }
 
 TEST(MultiCoilKspace, IsTheLimitOfTheDftOfMapsTimesVoxels) {
-  const Shape matrix{64, 64};
+  const Shape matrix{256, 256};
   const CoilSums sums = fit_coils(coil_rings(2, {.coils = 2}), matrix);
   const auto k = testing::random_trajectory({6, 6}, 40, 9);
   auto weighted = coil_maps(sums, matrix);

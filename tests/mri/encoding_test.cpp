@@ -19,7 +19,7 @@ using TrajectoryPtr = std::shared_ptr<const Trajectory>;
 
 template <class Real>
 CoilTransform<Real> exact(TrajectoryPtr k, Shape matrix) {
-  return [=](Index coils) { return make_dft<Real>(k, matrix, coils); };
+  return [=](Index coils) { return make_dft<Real>(k, matrix, coils, {DeviceKind::reference}); };
 }
 
 template <class Real>

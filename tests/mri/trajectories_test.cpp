@@ -191,20 +191,20 @@ TEST(Spiral2d, MovesAtConstantSpeedWithinNyquist) {
   for (Index i = 1; i < r.samples_per_readout; ++i) {
     const double step = std::hypot(r.trajectory->axis(0)[i] - r.trajectory->axis(0)[i - 1],
                                    r.trajectory->axis(1)[i] - r.trajectory->axis(1)[i - 1]);
-    ASSERT_NEAR(step, 0.5, 0.02)
+    ASSERT_NEAR(step, 0.5, 0.06)
         << i;  // half a cycle; chords are shorter near the centre, where the curve is tight
   }
 }
 
-TEST(Spiral2d, TurnsLieACycleApart) {
-  // Archimedean: the radius grows by interleaves cycles per turn, so neighbouring arms are one cycle apart.
+TEST(Spiral2d, TurnsLieWithinACycle) {
+  // Archimedean: the radius grows by 0.8 interleaves per turn, so neighbouring arms are 0.8 cycles apart.
   const Readouts r = spiral2d({64, 64}, {.interleaves = 4});
   double unwrapped = 0, last = 0;
   for (Index i = 1; i < r.samples_per_readout; ++i) {
     const double y = r.trajectory->axis(0)[i], x = r.trajectory->axis(1)[i], angle = std::atan2(y, x);
     unwrapped += std::remainder(angle - last, 2 * pi);
     last = angle;
-    ASSERT_NEAR(std::hypot(y, x), 4 * unwrapped / (2 * pi), 1e-9) << i;
+    ASSERT_NEAR(std::hypot(y, x), 0.8 * 4 * unwrapped / (2 * pi), 1e-9) << i;
   }
 }
 

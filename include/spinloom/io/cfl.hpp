@@ -35,7 +35,7 @@ Array<double> read_cfl_trajectory(const std::string& path);
 /// above 1, and a first dimension above 1 (Cartesian data).
 Array<cfloat> read_cfl_kspace(const std::string& path);
 
-/// Is this the name of a cfl pair: NAME, NAME.cfl or NAME.hdr with both files there (or the .cfl ending)?
+/// Is this the name of a cfl pair: NAME.cfl, or NAME.hdr or NAME where NAME.hdr is a BART header?
 bool names_cfl(const std::string& path);
 
 }  // namespace spinloom

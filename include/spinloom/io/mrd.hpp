@@ -18,7 +18,9 @@ namespace spinloom {
 RawScan read_mrd(const std::string& path, const std::string& group = "", const Log& log = {});
 
 /// Writes `scan` as an ISMRMRD HDF5 file, group "dataset". When header_xml is empty a header is made from the
-/// fields.
+/// fields. The file is made in memory first, so that a full disk is an error like any other.
+///
+/// Errors   FileError; ArgumentError naming the acquisition for what the format has no room for (65535 samples)
 void write_mrd(const std::string& path, const RawScan& scan, OutputFile::Existing existing);
 
 /// Images of one series of an MRD file.

@@ -15,7 +15,7 @@ struct DensityProblem {
 DensityProblem density_problem(const Trajectory& trajectory, const Shape& matrix);
 
 struct DensityOptions {
-  int iterations = 20;
+  int iterations = 10;  ///< more sharpens little and may amplify noise
   /// The region that the samples are known to fill. A sample at its rim then stands for no k-space beyond it;
   /// without, the rim weighs up to twice as much, as if it were the last before a void.
   std::optional<KSpaceSupport> support;

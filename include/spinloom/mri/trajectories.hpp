@@ -74,7 +74,8 @@ struct SpiralOptions {
   Index interleaves = 0;  ///< 0: max(1, N / 16)
   Index readout = 0;      ///< samples per interleave; 0: one cycle / `oversampling` apart
   double alpha = 1;       ///< radius tau^alpha, in [1, 8]: 1 is Archimedean, above it the centre is denser
-  double turns = 0;       ///< turns of one interleave; 0: alpha N / (2 interleaves), Nyquist at the rim
+  double turns =
+      0;  ///< of one interleave; 0: 1.25 alpha N / (2 interleaves), arms 0.8 cycles apart at the rim
   double oversampling = 2;
 };
 
@@ -94,7 +95,7 @@ struct ConesOptions {
 };
 
 /// Spirals on cones of polar angle theta: k = N / 2 tau (sin theta cos phi, sin theta sin phi, cos theta) as
-/// (x, y, z), phi = 2 pi turns tau + offset, with turns = max(1, N sin theta / (2 interleaves)), at equal
+/// (x, y, z), phi = 2 pi turns tau + offset, with turns = max(1, 1.25 N sin theta / (2 interleaves)), at equal
 /// steps of arc length. Source   Gurney, Hargreaves & Nishimura 2006, Magn. Reson. Med. 55:575
 Readouts cones(const Shape& matrix, const ConesOptions& options = {});
 

@@ -40,7 +40,7 @@ struct ReconstructionOptions {
   MapsSource maps = MapsSource::estimate;
   std::shared_ptr<const Array<cfloat>> given_maps;  ///< [coils, matrix...], with MapsSource::given
   double calibration_radius = 0;  ///< of the k-space centre that maps are estimated from [cycles per FOV]; 0: chosen
-  Index map_window = 5;           ///< box of the adaptive combination [voxels]
+  Index map_window = 3;           ///< box of the adaptive combination [voxels]
   StartingImage start = StartingImage::zero;
   Index coil_batch = 0;  ///< coils transformed at a time; 0: as many as fit in a quarter of the memory available
   Device device;

@@ -117,8 +117,8 @@ DftKernels<Real> make_kernels() {
           add<Real>,
           add_product_conj<Real>};
 }
-DftKernels<float> float_kernels() { return make_kernels<float>(); }
-DftKernels<double> double_kernels() { return make_kernels<double>(); }
+DftKernels<float> float_dft_kernels() { return make_kernels<float>(); }
+DftKernels<double> double_dft_kernels() { return make_kernels<double>(); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace spinloom::cpu
@@ -126,18 +126,16 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace spinloom::cpu {
-HWY_EXPORT(float_kernels);
-HWY_EXPORT(double_kernels);
+HWY_EXPORT(float_dft_kernels);
+HWY_EXPORT(double_dft_kernels);
 
 template <>
-const DftKernels<float>& dft_kernels() {
-  static const DftKernels<float> chosen = HWY_DYNAMIC_DISPATCH(float_kernels)();
-  return chosen;
+DftKernels<float> dft_kernels() {
+  return HWY_DYNAMIC_DISPATCH(float_dft_kernels)();
 }
 template <>
-const DftKernels<double>& dft_kernels() {
-  static const DftKernels<double> chosen = HWY_DYNAMIC_DISPATCH(double_kernels)();
-  return chosen;
+DftKernels<double> dft_kernels() {
+  return HWY_DYNAMIC_DISPATCH(double_dft_kernels)();
 }
 }  // namespace spinloom::cpu
 #endif

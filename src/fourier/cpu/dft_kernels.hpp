@@ -36,6 +36,6 @@ struct DftKernels {
 
 /// Those of the best instruction set of this machine.
 template <class Real>
-const DftKernels<Real>& dft_kernels();
+DftKernels<Real> dft_kernels();
 
 }  // namespace spinloom::cpu

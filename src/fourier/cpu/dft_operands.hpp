@@ -41,7 +41,7 @@ class DftOperands {
   void product(const Real* const* factors, int count, Index length, Real* u) const;
 
   DftPlan plan_;
-  const DftKernels<Real>& kernels_;
+  DftKernels<Real> kernels_;
   Index first_entry_[3];
   Index row_entries_;
 };

@@ -112,8 +112,7 @@ void write_mrd_images(const std::string& path, const MrdImages& images, OutputFi
   check(images);
   OutputFile output(path, existing);
   const hdf5::Session session;
-  hdf5::Handle file(H5Fcreate(output.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
-  require_written(file ? 0 : -1, path);
+  hdf5::FileInMemory file(static_cast<std::size_t>(images.pixels.size()) * sizeof(cfloat));
   {
     const auto group_in = [&](hid_t parent, const char* name) {
       hdf5::Handle group = hdf5::group(H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
@@ -124,8 +123,7 @@ void write_mrd_images(const std::string& path, const MrdImages& images, OutputFi
     write_pixels(group.get(), images, path);
     write_heads(group.get(), images, path);
   }
-  require_written(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), path);
-  require_written(file.close() ? 0 : -1, path);
+  file.write_to(output);
   output.commit();
 }
 

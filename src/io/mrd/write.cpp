@@ -50,8 +50,10 @@ void write_acquisitions(hid_t group, const std::vector<Acquisition>& acquisition
 void write_mrd(const std::string& path, const RawScan& scan, OutputFile::Existing existing) {
   OutputFile output(path, existing);
   const hdf5::Session session;
-  hdf5::Handle file(H5Fcreate(output.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
-  require_written(file ? 0 : -1, path);
+  std::size_t bytes = 0;
+  for (const Acquisition& a : scan.acquisitions)
+    bytes += sizeof(AcquisitionRecord) + a.data.size() * sizeof(cfloat) + a.trajectory.size() * sizeof(float);
+  hdf5::FileInMemory file(bytes + bytes / 16);
   {
     const hdf5::Handle group =
         hdf5::group(H5Gcreate2(file.get(), "dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
@@ -60,8 +62,7 @@ void write_mrd(const std::string& path, const RawScan& scan, OutputFile::Existin
         write_text(group.get(), "xml", scan.header_xml.empty() ? make_header(scan) : scan.header_xml), path);
     write_acquisitions(group.get(), scan.acquisitions, path);
   }
-  require_written(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), path);
-  require_written(file.close() ? 0 : -1, path);
+  file.write_to(output);
   output.commit();
 }
 

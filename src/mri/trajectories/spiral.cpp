@@ -38,6 +38,10 @@ namespace {
 
 using namespace trajectories;
 
+/// Arms exactly a cycle apart put the alias ring of a point at one field of view from it, where it still crosses the
+/// image; a quarter more turns move it out.
+constexpr double margin = 1.25;
+
 void require_range(const char* maker, const char* option, double value, double low, double high) {
   if (!(value >= low && value <= high))
     throw ArgumentError(fmt::format("{}: {} is {}, expected {} to {}", maker, option, value, low, high));
@@ -54,7 +58,7 @@ Readouts spiral_plane(const char* maker, const Shape& matrix, const SpiralOption
   const Index interleaves = count_or(maker, "interleaves", options.interleaves, longest_axis(matrix) / 16);
   require_range(maker, "turns", options.turns, 0, 1e5);
   const double turns =
-      options.turns > 0 ? options.turns : options.alpha * longest / (2 * double(interleaves));
+      options.turns > 0 ? options.turns : margin * options.alpha * longest / (2 * double(interleaves));
   const auto on_circle = [&](double tau) -> Point {
     const double radius = longest / 2 * std::pow(tau, options.alpha), angle = 2 * pi * turns * tau;
     return {radius * std::cos(angle), radius * std::sin(angle), 0};
@@ -104,8 +108,8 @@ Readouts cones(const Shape& matrix, const ConesOptions& options) {
   for (Index c = 0; c < count; ++c) {
     const double theta = pi * (double(c) + 0.5) / double(count), sine = std::sin(theta);
     const auto interleaves = std::max<Index>(1, static_cast<Index>(std::ceil(double(equator) * sine - 1e-9)));
-    list.push_back(
-        {sine, std::cos(theta), std::max(1.0, longest * sine / (2 * double(interleaves))), interleaves});
+    list.push_back({sine, std::cos(theta), std::max(1.0, margin * longest * sine / (2 * double(interleaves))),
+                    interleaves});
     readouts += interleaves;
   }
   const auto arc_of = [&](const Cone& cone) {

@@ -1,0 +1,50 @@
+#include "output_set.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "spinloom/core/error.hpp"
+
+namespace fs = std::filesystem;
+
+std::string OutputSet::add(const std::string& path) {
+  files_.push_back(std::make_unique<spinloom::OutputFile>(path, existing_));
+  return files_.back()->temporary();
+}
+
+std::string OutputSet::add_cfl(const std::string& base) {
+  const std::string data = add(base + ".cfl"), header = add(base + ".hdr");
+  const std::string written = data.substr(0, data.size() - 4) + ".hdr";
+  pairs_.push_back({written, header});
+  return data;
+}
+
+void OutputSet::commit() {
+  std::error_code error;
+  for (const Pair& pair : pairs_) {
+    fs::rename(pair.written_header, pair.temporary_header, error);
+    if (error) {
+      fs::remove(pair.written_header, error);
+      throw spinloom::FileError(
+          fmt::format("{}: cannot be renamed: {}", pair.written_header, error.message()));
+    }
+  }
+  std::vector<std::string> created;
+  try {
+    for (const auto& file : files_) {
+      const bool is_new = !fs::exists(file->path(), error);
+      file->commit();
+      if (is_new) created.push_back(file->path());
+    }
+  } catch (...) {
+    for (const std::string& path : created) fs::remove(path, error);
+    throw;
+  }
+}
+
+std::vector<std::string> OutputSet::paths() const {
+  std::vector<std::string> list;
+  for (const auto& file : files_) list.push_back(file->path());
+  return list;
+}

@@ -1,0 +1,162 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "spinloom/io/image_file.hpp"
+#include "spinloom/recon/quality.hpp"
+#include "temporary_folder.hpp"
+
+/// The command on real scans, from file to file.
+namespace spinloom {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using testing::TemporaryFolder;
+
+const std::string data = SPINLOOM_TEST_DATA "/";
+const std::string brain = SPINLOOM_SOURCE_DIR "/data/brain_radial_96spokes_8coils.mrd";
+const std::string truth = SPINLOOM_SOURCE_DIR "/data/brain_truth.nii.gz";
+
+class Recon : public ::testing::Test {
+ protected:
+  struct Outcome {
+    int code;
+    std::string out, err;
+  };
+  Outcome run(const std::string& arguments) {
+    const std::string command =
+        SPINLOOM_COMMAND " " + arguments + " >" + folder_.file("stdout") + " 2>" + folder_.file("stderr");
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes(folder_.file("stdout")),
+            testing::read_bytes(folder_.file("stderr"))};
+  }
+  Json json_of(const std::string& arguments) {
+    const Outcome o = run(arguments + " --json --quiet");
+    EXPECT_EQ(o.code, 0) << o.err;
+    return o.code == 0 ? Json::parse(o.out) : Json();
+  }
+  void expect_failure(const std::string& arguments, int code, const std::string& words) {
+    const Outcome o = run(arguments + " --quiet");
+    EXPECT_EQ(o.code, code) << arguments << "\n" << o.err;
+    EXPECT_NE(o.err.find(words), std::string::npos) << o.err;
+    EXPECT_EQ(o.out, "");
+    for (const auto& entry : fs::directory_iterator(fs::path(folder_.file("x")).parent_path()))
+      EXPECT_TRUE(entry.path().filename() == "stdout" || entry.path().filename() == "stderr" ||
+                  entry.path().filename() == "given")
+          << "left behind: " << entry.path();
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Recon, MakesTheBrainFromAMeasuredRadialScan) {
+  const std::string out = folder_.file("brain.nii.gz");
+  const Json j = json_of("recon " + brain + " -o " + out + " --verify --report " + folder_.file("report"));
+  EXPECT_TRUE(j["converged"]);
+  EXPECT_LE(j["residual"], 1e-3);
+  EXPECT_EQ(j["operator"], "toeplitz");
+  for (const char* key : {"read", "maps", "plan", "solve", "write"}) EXPECT_GE(j["seconds"][key], 0.0) << key;
+  EXPECT_GT(j["memory_bytes"], 1000000);
+  for (const char* key : {"relative_error_forward", "relative_error_adjoint"})
+    EXPECT_LE(j["verify"][key], 2 * double(j["tolerance"])) << key;
+  EXPECT_LE(j["verify"]["adjoint_gap"], 1e-5);
+
+  const Image image = load_image(out), reference = load_image(truth);
+  const Quality q = compare_images(image.data, reference.data, {.fit_scale = true});
+  EXPECT_GT(q.psnr_db, 38);  // 39.2 when written; the peer's SENSE reaches 32.5
+  EXPECT_GT(q.correlation, 0.998);
+  EXPECT_EQ(Json::parse(testing::read_bytes(folder_.file("brain.json")))["iterations"], j["iterations"]);
+  const std::string page = testing::read_bytes(folder_.file("report/index.html"));
+  EXPECT_NE(page.find("<svg"), std::string::npos);
+  EXPECT_NE(page.find("data:image/png;base64,"), std::string::npos);
+}
+
+TEST_F(Recon, GivesTheSameBitsForAnyThreadCount) {
+  std::string first;
+  for (const char* threads : {"1", "2", "3"}) {
+    const std::string out = folder_.file(std::string("t") + threads + ".npy");
+    json_of("recon " + brain + " -o " + out + " --iterations 3 --threads " + threads);
+    const std::string bytes = testing::read_bytes(out);
+    if (first.empty()) first = bytes;
+    EXPECT_TRUE(bytes == first) << threads << " threads";
+  }
+}
+
+TEST_F(Recon, ReadsASpiralInItsStatedUnit) {
+  const std::string out = folder_.file("spiral.nii");
+  const Json j = json_of("recon " + data + "jemris_spiral_slc30.h5 -o " + out + " --traj-units cycles-per-fov");
+  const Image image = load_image(out);
+  ASSERT_EQ(without_leading_ones(image.data.shape), Shape({220, 220}));
+  const Image reference = load_image(data + "jemris_spiral_slc30_reco.h5", {.group = "images/image_1"});
+  Tensor expected = reference.data.clone();
+  expected.reshape(image.data.shape);
+  EXPECT_GT(compare_images(image.data, expected).correlation, 0.97);
+}
+
+TEST_F(Recon, RefusesATrajectoryInAnotherUnit) {
+  expect_failure("recon " + data + "jemris_spiral_slc30.h5 -o " + folder_.file("x.nii"), 1, "cycles-per-fov");
+}
+
+TEST_F(Recon, AgreesWithAnotherToolboxOnItsOwnRadialSet) {
+  const std::string out = folder_.file("radial.cfl");
+  json_of("recon " + data + "bart_radial_ksp --traj " + data + "bart_radial_traj --matrix 32,32 --maps " + data +
+          "bart_sens --iterations 60 --stop 0 -o " + out);
+  const Image image = load_image(out), reference = load_image(data + "bart_pics");
+  Tensor expected = reference.data.clone(), got = image.data.clone();
+  got.reshape({32, 32});
+  expected.reshape({32, 32});
+  EXPECT_GT(compare_images(got, expected).correlation, 0.999);
+}
+
+TEST_F(Recon, ReconstructsOneCoilWithMapsOfOnes) {
+  const Outcome o = run("recon " + data + "pulseq_epi_ramp96_delaycorr.mrd -o " + folder_.file("epi.nii.gz"));
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_NE(o.err.find("one coil"), std::string::npos) << o.err;
+}
+
+TEST_F(Recon, SurvivesAnotherWritersHeader) {
+  EXPECT_EQ(run("recon " + data + "koma_epi_brain.mrd -o " + folder_.file("koma.nii.gz")).code, 0);
+  EXPECT_EQ(run("recon " + data + "ismrmrd_tool_32_noise_ktraj.h5 -o " + folder_.file("tool.nii.gz")).code, 0);
+}
+
+TEST_F(Recon, FailsInOneLineAndLeavesNothing) {
+  expect_failure("recon " + folder_.file("missing.h5") + " -o " + folder_.file("x.nii"), 1, "missing.h5");
+  expect_failure("recon " + brain + " -o /nowhere/x.nii", 1, "does not exist");
+  expect_failure("recon " + brain + " -o " + folder_.file("x.txt"), 2, "ending");
+  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --lambda -1", 2, "--lambda");
+  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --reg none --lambda 1", 2, "--lambda");
+  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --method gridding --reg tikhonov", 2, "--reg");
+  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --matrix 0,256", 2, "--matrix");
+  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --device cuda", 1, "cuda");
+  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --maps " + truth, 1, "maps");
+  expect_failure("recon " + brain, 2, "--output");
+  expect_failure("recon " + data + "jemris_spiral_slc30_reco.h5 -o " + folder_.file("x.nii"), 1, "image");
+}
+
+TEST_F(Recon, DoesNotReplaceAFileUnasked) {
+  testing::write_bytes(folder_.file("given"), "precious");
+  fs::create_directories(folder_.file("d"));
+  testing::write_bytes(folder_.file("d/brain.nii"), "precious");
+  const Outcome o = run("recon " + brain + " -o " + folder_.file("d/brain.nii") + " --iterations 1");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_NE(o.err.find("--force"), std::string::npos) << o.err;
+  EXPECT_EQ(testing::read_bytes(folder_.file("d/brain.nii")), "precious");
+}
+
+TEST_F(Recon, StopsAtAnInterruptAndLeavesNothing) {
+  const std::string command = "timeout --preserve-status -s INT 0.5 " SPINLOOM_COMMAND " recon " + brain + " -o " +
+                              folder_.file("x.nii") + " --operator dft --stop 0 --iterations 100000 2>" +
+                              folder_.file("stderr");
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_NE(testing::read_bytes(folder_.file("stderr")).find("interrupted"), std::string::npos);
+  for (const auto& entry : fs::directory_iterator(fs::path(folder_.file("x")).parent_path()))
+    EXPECT_EQ(entry.path().filename(), "stderr");
+}
+
+}  // namespace
+}  // namespace spinloom
