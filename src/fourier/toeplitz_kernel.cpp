@@ -8,12 +8,13 @@
 namespace spinloom {
 namespace {
 
-/// Cell of lag l on a circulant grid.
-Index cell_of(const Shape& cells, const std::vector<Index>& lag, int sign) {
-  Index cell = 0;
-  for (std::size_t d = 0; d < cells.size(); ++d)
-    cell = cell * cells[d] + (sign * lag[d] % cells[d] + cells[d]) % cells[d];
-  return cell;
+Index wrapped(Index lag, Index cells) { return lag < 0 ? lag + cells : lag; }
+
+/// First cell of the row that holds sign * lag on a circulant grid.
+Index row_of(const Shape& cells, const std::vector<Index>& lag, Index sign) {
+  Index row = 0;
+  for (std::size_t d = 0; d + 1 < cells.size(); ++d) row = row * cells[d] + wrapped(sign * lag[d], cells[d]);
+  return row * cells.back();
 }
 
 /// w[m] exp(2 pi i k[m].shift / N), the phases in double less whole turns.
@@ -35,20 +36,17 @@ void shifted_weights(const Trajectory& k, const Shape& matrix, View<const double
   });
 }
 
-/// Calls body(lag) for every voxel of the matrix, lag = voxel - floor(N / 2) + shift.
+/// Calls body(lag, voxel) for every row of the matrix with lag = voxel - floor(N / 2) + shift of its first voxel.
 template <class Body>
-void for_lags(const Shape& matrix, const std::vector<Index>& shift, const Body& body) {
+void for_rows(const Shape& matrix, const std::vector<Index>& shift, const Body& body) {
   const Index rows = count(matrix) / matrix.back();
   parallel_blocks(rows, 64, [&](Index begin, Index end, int) {
     std::vector<Index> lag(matrix.size());
     for (Index row = begin; row < end; ++row) {
-      Index rest = row;
-      for (std::size_t d = matrix.size() - 1; d-- > 0; rest /= matrix[d])
+      Index rest = row * matrix.back();
+      for (std::size_t d = matrix.size(); d-- > 0; rest /= matrix[d])
         lag[d] = rest % matrix[d] - matrix[d] / 2 + shift[d];
-      for (Index x = 0; x < matrix.back(); ++x) {
-        lag.back() = x - matrix.back() / 2 + shift.back();
-        body(lag, row * matrix.back() + x);
-      }
+      body(lag, row * matrix.back());
     }
   });
 }
@@ -79,11 +77,17 @@ Array<std::complex<Real>> point_spread(const std::shared_ptr<const Trajectory>& 
     if (!needed) continue;
     shifted_weights<Real>(*trajectory, matrix, weights, shift, data.view().slice(0));
     nufft->adjoint(data.view(), part.view());
-    for_lags(matrix, shift, [&](const std::vector<Index>& lag, Index voxel) {
-      for (std::size_t d = 0; d < matrix.size(); ++d)
+    for_rows(matrix, shift, [&](const std::vector<Index>& lag, Index voxel) {
+      for (std::size_t d = 0; d + 1 < matrix.size(); ++d)
         if (lag[d] == -matrix[d]) return;  // one beyond the lags that occur
-      q[cell_of(cells, lag, 1)] = part[voxel];
-      if (lag[half_axis] > 0) q[cell_of(cells, lag, -1)] = std::conj(part[voxel]);
+      const Index row = row_of(cells, lag, 1), mirrored = row_of(cells, lag, -1), nx = cells.back();
+      for (Index x = 0; x < matrix.back(); ++x) {
+        const Index lx = lag.back() + x;
+        if (lx == -matrix.back()) continue;
+        q[row + wrapped(lx, nx)] = part[voxel + x];
+        const bool is_half = half_axis + 1 == matrix.size() ? lx > 0 : lag[half_axis] > 0;
+        if (is_half) q[mirrored + wrapped(-lx, nx)] = std::conj(part[voxel + x]);
+      }
     });
   }
   // Both signs of the other lags were computed where the halved one is 0, each with its own error.

@@ -21,12 +21,14 @@ Trajectory::Trajectory(Array<double> k) : k_(std::move(k)) {
   if (k_.shape().size() != 2 || k_.shape()[0] < 1 || k_.shape()[0] > 3)
     throw ShapeError(fmt::format("trajectory has shape {}, expected [dims, samples] with 1 to 3 dims",
                                  to_string(k_.shape())));
-  for (int d = 0; d < dims(); ++d)
-    for (Index m = 0; m < samples(); ++m)
-      if (!std::isfinite(axis(d)[m]))
+  for (int d = 0; d < dims(); ++d) {
+    const double* values = axis(d).data;
+    for (Index m = 0, size = samples(); m < size; ++m)
+      if (!std::isfinite(values[m]))
         throw ArgumentError(
             fmt::format("trajectory sample {} has k{} = {}, expected a finite number; remove or repair it", m,
-                        axis_name(dims(), d), axis(d)[m]));
+                        axis_name(dims(), d), values[m]));
+  }
 }
 
 void Trajectory::require_fits(const Shape& matrix) const {
@@ -39,12 +41,13 @@ void Trajectory::require_fits(const Shape& matrix) const {
       throw ArgumentError(
           fmt::format("matrix {} has an empty axis; every axis needs at least 1 voxel", to_string(matrix)));
     const double limit = 0.5 * double(n) * edge_slack;
-    for (Index m = 0; m < samples(); ++m)
-      if (std::abs(axis(d)[m]) > limit)
+    const double* values = axis(d).data;
+    for (Index m = 0, size = samples(); m < size; ++m)
+      if (std::abs(values[m]) > limit)
         throw ArgumentError(fmt::format(
             "trajectory sample {} has k{} = {:g} cycles per field of view, outside +-{:g} of a matrix of {}; "
             "check the unit and the matrix size",
-            m, axis_name(dims(), d), axis(d)[m], 0.5 * double(n), n));
+            m, axis_name(dims(), d), values[m], 0.5 * double(n), n));
   }
 }
 

@@ -76,9 +76,12 @@ void Toeplitz<Real>::make_spectrum(const std::shared_ptr<const Trajectory>& traj
   // q is hermitian, so that its spectrum is real.
   parallel_blocks(size[0] * size[1], 16, [&](Index begin, Index end, int) {
     for (Index row = begin; row < end; ++row)
-      for (Index x = 0; x < size[2]; ++x)
-        spectrum_[layout_.spectrum_index(row / size[1], row % size[1], x)] =
-            static_cast<Real>(scale * double(q[row * size[2] + x].real()));
+      for (Index half = 0; half < layout_.halves[2]; ++half) {
+        Real* to = spectrum_.data() + layout_.spectrum_index(row / size[1], row % size[1], half);
+        const auto* from = q.data() + row * size[2] + half;
+        for (Index x = 0; x < layout_.n[2]; ++x)
+          to[x * lanes<Real>] = static_cast<Real>(scale * double(from[x * layout_.halves[2]].real()));
+      }
   });
 }
 
