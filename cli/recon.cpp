@@ -60,8 +60,11 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
   int iterations = 0;
   double residual = 0, maps = 0, planning = 0, solve = 0;
   bool converged = true;
+  const Reconstruction* worst = &results.front();  // the run's reason is that of the image furthest from done
   Json images = Json::array();
   for (const Reconstruction& r : results) {
+    const auto rank = [](const Reconstruction& x) { return std::pair(!x.convergence.converged, x.convergence.residual); };
+    if (rank(r) > rank(*worst)) worst = &r;
     iterations = std::max(iterations, r.convergence.iterations);
     residual = std::max(residual, r.convergence.residual);
     converged = converged && r.convergence.converged;
@@ -81,7 +84,7 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
           {"iterations", iterations},
           {"residual", residual},
           {"converged", converged},
-          {"reason", results.front().convergence.reason},
+          {"reason", worst->convergence.reason},
           {"regularisation", to_string(c.regularisation)},
           {"lambda", c.lambda},
           {"lambda_absolute", results.front().lambda_absolute},

@@ -32,12 +32,19 @@ Tensor shaped(const Array<cfloat>& values, Shape shape) {
   return t;
 }
 
-/// (kx, ky, kz) per sample in cycles per field of view; kz = 0 in 2D when three columns are wanted.
-template <class T>
-Array<T> columns(const Trajectory& k, Index wanted) {
-  auto list = Array<T>::zeros({k.samples(), wanted});
+/// Three columns (kx, ky, kz) per sample in cycles per field of view, as BART has them; kz = 0 in 2D.
+Array<cfloat> columns_xyz(const Trajectory& k) {
+  auto list = Array<cfloat>::zeros({k.samples(), 3});
   for (int d = 0; d < k.dims(); ++d)
-    for (Index m = 0; m < k.samples(); ++m) list[m * wanted + k.dims() - 1 - d] = T(k.axis(d)[m]);
+    for (Index m = 0; m < k.samples(); ++m) list[m * 3 + k.dims() - 1 - d] = cfloat(float(k.axis(d)[m]));
+  return list;
+}
+
+/// One column per image axis, (ky, kx) or (kz, ky, kx), as npy trajectories are everywhere here.
+Array<double> columns_of_axes(const Trajectory& k) {
+  Array<double> list({k.samples(), k.dims()});
+  for (int d = 0; d < k.dims(); ++d)
+    for (Index m = 0; m < k.samples(); ++m) list[m * k.dims() + d] = k.axis(d)[m];
   return list;
 }
 
@@ -114,7 +121,7 @@ void ScanWriter::write(const SimulatedScan& scan) const {
     case ScanFormat::cfl: {
       // BART's order is the reverse: k-space (1, samples, readouts, coils), trajectory (3, samples, readouts).
       write_cfl(scan_, shaped(scan.kspace, {coils, readouts, samples, 1}), replace);
-      auto list = columns<cfloat>(k, 3);
+      const auto list = columns_xyz(k);
       write_cfl(trajectory_, shaped(list, {readouts, samples, 3}), replace);
       write_cfl(maps_, shaped(scan.maps, prepend(coils, volume(scan.matrix))), replace);
       if (!noise_.empty())
@@ -123,7 +130,7 @@ void ScanWriter::write(const SimulatedScan& scan) const {
     }
     case ScanFormat::npy:
       write_npy(scan_, Tensor::copy_of(scan.kspace), replace);
-      write_npy(trajectory_, Tensor::copy_of(columns<double>(k, k.dims())), replace);
+      write_npy(trajectory_, Tensor::copy_of(columns_of_axes(k)), replace);
       write_npy(maps_, Tensor::copy_of(scan.maps), replace);
       if (!noise_.empty()) write_npy(noise_, Tensor::copy_of(scan.noise), replace);
       break;

@@ -123,6 +123,32 @@ TEST_F(Recon, SurvivesAnotherWritersHeader) {
   EXPECT_EQ(run("recon " + data + "ismrmrd_tool_32_noise_ktraj.h5 -o " + folder_.file("tool.nii.gz")).code, 0);
 }
 
+TEST_F(Recon, BringsASimulatedScanBackToItsTruthFromEveryFormat) {
+  // Three unequal axes, so that swapped columns or a transposed image would show.
+  const std::string what = " --phantom shepp-logan --trajectory radial2d --matrix 24,40 --spokes 80 --coils 3";
+  const struct {
+    const char *scan, *arguments;
+  } formats[] = {{"s.mrd", "s.mrd --maps s_maps.npy"},
+                 {"c.cfl", "c.cfl --traj c_traj.cfl --maps c_maps.cfl --matrix 24,40"},
+                 {"n.npy", "n_ksp.npy --traj n_traj.npy --maps n_maps.npy --matrix 24,40"}};
+  Tensor first;
+  for (const auto& format : formats) {
+    const std::string in = "cd " + fs::path(folder_.file("x")).parent_path().string() + " && ";
+    const std::string stem(1, format.scan[0]);
+    ASSERT_EQ(std::system((in + SPINLOOM_COMMAND + " simulate" + what + " --quiet -o " + format.scan + " >/dev/null").c_str()), 0);
+    ASSERT_EQ(std::system((in + SPINLOOM_COMMAND + " recon " + format.arguments + " --quiet -o r.nii >/dev/null").c_str()), 0);
+    Tensor got = load_image(folder_.file("r.nii")).data.clone();
+    const Tensor expected = load_image(folder_.file(stem + "_truth.nii.gz")).data.clone();
+    got.reshape(expected.shape);
+    // The truth ends at the edge of sampled k-space and SENSE extrapolates beyond it, which 24 x 40 voxels show.
+    EXPECT_GT(compare_images(got, expected, {.fit_scale = true}).correlation, 0.93) << format.scan;
+    if (first.size() == 0) first = got.clone();
+    EXPECT_LT(compare_images(got, first).nrmse, 1e-3) << format.scan;  // positions in float or double, CG to 1e-3
+    fs::remove(folder_.file("r.nii"));
+    fs::remove(folder_.file("r.json"));
+  }
+}
+
 TEST_F(Recon, FailsInOneLineAndLeavesNothing) {
   expect_failure("recon " + folder_.file("missing.h5") + " -o " + folder_.file("x.nii"), 1, "missing.h5");
   expect_failure("recon " + brain + " -o /nowhere/x.nii", 1, "does not exist");

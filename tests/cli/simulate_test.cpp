@@ -106,7 +106,7 @@ TEST_F(Simulate, ScansAnImageAsItIs) {
   const auto columns = load_image(path("s_traj.npy")).data.to<double>();
   Array<double> k({2, columns.shape()[0]});
   for (Index m = 0; m < k.shape()[1]; ++m)
-    for (Index d = 0; d < 2; ++d) k[d * k.shape()[1] + m] = columns[2 * m + 1 - d];
+    for (Index d = 0; d < 2; ++d) k[d * k.shape()[1] + m] = columns[2 * m + d];
   const auto dft = make_dft<double>(std::make_shared<Trajectory>(std::move(k)), {6, 7});
   const auto expected = testing::forward_of(*dft, Tensor::copy_of(voxels).to<cdouble>());
   EXPECT_LT(testing::relative_error(load_image(path("s_ksp.npy")).data.to<cdouble>(), expected), 1e-7);
