@@ -27,6 +27,13 @@ Index choose_coil_batch(Index coils, const Shape& matrix, Index asked);
 /// view, elliptical on anisotropic matrices; 0: none are) get 0, and only those within are worked on.
 Array<double> gridding_weights(const Trajectory& trajectory, const Shape& matrix, double radius);
 
+/// The cell of the grid that sample m lies nearest to, counted from 0 in FFT order; +N/2 and -N/2 are one.
+Index nearest_cell(const Trajectory& trajectory, const Shape& matrix, Index m);
+
+/// Images [coils, matrix...] of samples that all lie on grid points, by the inverse FFT of the weighted samples, scaled
+/// as E^H is.
+Array<cfloat> inverse_fft_images(const Measurement& measurement, View<const double> weights);
+
 /// Radius up to which most cells of k-space hold a sample [cycles per field of view]; at least 4, at most what the
 /// matrix holds.
 double well_sampled_radius(const Trajectory& trajectory, const Shape& matrix);

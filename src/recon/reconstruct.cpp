@@ -68,6 +68,16 @@ std::shared_ptr<const Array<cfloat>> find_maps(const Measurement& m, const Recon
   return std::make_shared<Array<cfloat>>(estimate_coil_maps<float>(images.view(), {.window = o.map_window}));
 }
 
+/// x = sum_c conj(s_c) images_c
+void combine(const Array<cfloat>& maps, const Array<cfloat>& images, View<cfloat> x) {
+  const Index voxels = x.size();
+  for (Index n = 0; n < voxels; ++n) {
+    cfloat sum = 0;
+    for (Index c = 0; c < maps.shape()[0]; ++c) sum += std::conj(maps[c * voxels + n]) * images[c * voxels + n];
+    x[n] = sum;
+  }
+}
+
 /// x / sum_c |s_c|^2 where that is not 0: undoes the maps' own scale, which matters to gridding only.
 void divide_by_coverage(const Array<cfloat>& maps, View<cfloat> x) {
   const auto coverage = root_sum_of_squares<float>(maps.view());
@@ -109,7 +119,12 @@ Reconstruction Reconstructor::run(const Measurement& m) {
   if (o.method == Method::gridding || o.start == StartingImage::gridding) {
     if (operators_->weights.empty()) operators_->weights = gridding_weights(*m.trajectory, m.matrix, 0);
     result.seconds.plan += watch.lap();
-    weighted_adjoint<float>(*result.encoding, operators_->weights.view(), m.kspace.view(), result.image.view());
+    if (lies_on_grid(*m.trajectory)) {
+      result.notes.push_back("the samples lie on the grid: inverse FFT");
+      combine(*result.maps, inverse_fft_images(m, operators_->weights.view()), result.image.view());
+    } else {
+      weighted_adjoint<float>(*result.encoding, operators_->weights.view(), m.kspace.view(), result.image.view());
+    }
     divide_by_coverage(*result.maps, result.image.view());
   }
   if (o.method == Method::gridding) {

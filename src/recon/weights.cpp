@@ -22,17 +22,6 @@ double share_of_radius(const Trajectory& k, const Shape& matrix, Index m, double
   return std::sqrt(sum);
 }
 
-/// The cell of the grid that sample m lies nearest to; +N/2 and -N/2 are one.
-Index nearest_cell(const Trajectory& k, const Shape& matrix, Index m) {
-  Index at = 0;
-  for (int d = 0; d < k.dims(); ++d) {
-    const Index n = matrix[static_cast<std::size_t>(d)];
-    const Index i = static_cast<Index>(std::llround(k.axis(d)[m]));
-    at = at * n + ((i % n) + n) % n;
-  }
-  return at;
-}
-
 /// 1 / (number of samples at the same grid point).
 std::vector<double> grid_weights(const Trajectory& k, const Shape& matrix) {
   std::unordered_map<Index, int> taken;
@@ -48,6 +37,16 @@ std::vector<double> grid_weights(const Trajectory& k, const Shape& matrix) {
 }
 
 }  // namespace
+
+Index nearest_cell(const Trajectory& k, const Shape& matrix, Index m) {
+  Index at = 0;
+  for (int d = 0; d < k.dims(); ++d) {
+    const Index n = matrix[static_cast<std::size_t>(d)];
+    const Index i = static_cast<Index>(std::llround(k.axis(d)[m]));
+    at = at * n + ((i % n) + n) % n;
+  }
+  return at;
+}
 
 Array<double> gridding_weights(const Trajectory& k, const Shape& matrix, double radius) {
   auto weights = Array<double>::zeros({k.samples()});

@@ -87,7 +87,8 @@ TEST(Reconstruction, GriddingInvertsAFullGridWithRepeatedSamples) {
     for (Index i = 0; i < n + extra; ++i) k[d * (n + extra) + i] = grid->axis(d)[i < n ? i : 2 * (i - n)];
   const auto image = random_array<float>({9, 9}, 4);
   const auto m = measure(std::make_shared<Trajectory>(std::move(k)), image, ones(1, {9, 9}));
-  const auto r = Reconstructor({.method = Method::gridding, .tolerance = 1e-6}).run(m);
+  // The NUFFT's tolerance is loose: an inverse FFT does not use it.
+  const auto r = Reconstructor({.method = Method::gridding, .tolerance = 1e-2}).run(m);
   EXPECT_LT(relative_error(r.image, image), 1e-5);
 }
 
