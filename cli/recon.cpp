@@ -218,8 +218,20 @@ Command add_recon(CLI::App& program) {
   app->add_option("scan", o->scan, "raw data: MRD (.h5, .mrd), BART cfl or npy k-space")->required();
   app->add_option("-o,--output", o->output, "image to write: .nii.gz, .nii, .npy, .cfl or .png; NAME.json goes beside it")
       ->required();
-  const auto choice = [&](const char* name, auto& target, auto map, const char* text) {
-    app->add_option(name, target, text)->transform(CLI::CheckedTransformer(map, CLI::ignore_case).description(""));
+  const auto choice = [&](const std::string& name, auto& target, auto words, const char* text) {
+    app->add_option_function<std::string>(
+        name,
+        [name, &target, words](const std::string& word) {
+          const auto found = words.find(word);
+          if (found != words.end()) {
+            target = found->second;
+            return;
+          }
+          std::string known;
+          for (const auto& [w, value] : words) known += (known.empty() ? "" : ", ") + w;
+          throw CLI::ValidationError(name, "'" + word + "' is unknown, expected one of " + known);
+        },
+        text);
   };
   choice("--method", o->recon.method, std::map<std::string, Method>{{"cg", Method::cg}, {"gridding", Method::gridding}},
          "cg (iterative SENSE, default) or gridding (density-compensated adjoint)");

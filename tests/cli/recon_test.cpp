@@ -159,6 +159,8 @@ TEST_F(Recon, FailsInOneLineAndLeavesNothing) {
   expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --matrix 0,256", 2, "--matrix");
   expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --device cuda", 1, "cuda");
   expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --maps " + truth, 1, "maps");
+  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --operator fast", 2, "expected one of dft, nufft, toeplitz");
+  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --operator 2", 2, "expected one of");
   expect_failure("recon " + brain, 2, "--output");
   expect_failure("recon " + data + "jemris_spiral_slc30_reco.h5 -o " + folder_.file("x.nii"), 1, "image");
 }
