@@ -13,7 +13,7 @@ namespace {
 using spinloom::Image;
 
 struct Options : Common {
-  std::string image, reference, mask;
+  std::string image, reference, mask, group, reference_group;
   bool scale = false;
 };
 
@@ -48,8 +48,8 @@ void run(const Options& o) {
   o.start();
   const Console console = o.console();
   const spinloom::LoadOptions load{.log = console.log()};
-  Image image = spinloom::load_image(o.image, load), reference = spinloom::load_image(o.reference, load),
-        mask;
+  Image image = spinloom::load_image(o.image, {.group = o.group, .log = load.log}),
+        reference = spinloom::load_image(o.reference, {.group = o.reference_group, .log = load.log}), mask;
   warn_of_other_places(image, reference, console);
   drop_padding(image, reference);
   if (image.data.shape != reference.data.shape)
@@ -94,8 +94,10 @@ Command add_compare(CLI::App& program) {
   auto* app = program.add_subcommand(
       "compare", "Compare an image with a reference: NRMSE, PSNR, SSIM, largest difference");
   auto o = std::make_shared<Options>();
-  app->add_option("A", o->image, "image (NIfTI, npy, cfl, PNG)")->required();
+  app->add_option("A", o->image, "image (NIfTI, npy, cfl, PNG, MRD images)")->required();
   app->add_option("B", o->reference, "reference; it sets the peak of PSNR and the norm of NRMSE")->required();
+  app->add_option("--group", o->group, "image series of A when it is an MRD file with several");
+  app->add_option("--reference-group", o->reference_group, "the same for B");
   app->add_option("--mask", o->mask, "image that is not 0 where voxels count");
   app->add_flag("--scale", o->scale, "first multiply A by the factor that brings it closest to B");
   declare_common(*app, *o, with_threads);

@@ -12,7 +12,7 @@ using spinloom::DType;
 using spinloom::Image;
 
 struct Options : Common {
-  std::string input, output;
+  std::string input, output, group;
   std::optional<DType> type;
   bool magnitude = false, phase = false, real = false, imaginary = false;
 
@@ -74,7 +74,7 @@ void convert_values(Image& image, const Options& o, const Console& console) {
 void run(const Options& o) {
   o.start();
   const Console console = o.console();
-  Image image = spinloom::load_image(o.input, {.log = console.log()});
+  Image image = spinloom::load_image(o.input, {.group = o.group, .log = console.log()});
   const bool keeps_values = !o.type && o.part() == ComplexPart::refuse;
   convert_values(image, o, console);
   if (o.output.ends_with(".png")) {
@@ -98,7 +98,7 @@ void run(const Options& o) {
 Command add_convert(CLI::App& program) {
   auto* app = program.add_subcommand("convert", "Convert an image between NIfTI, npy, cfl and PNG");
   auto o = std::make_shared<Options>();
-  app->add_option("A", o->input, "image to read (NIfTI, npy, cfl, PNG)")->required();
+  app->add_option("A", o->input, "image to read (NIfTI, npy, cfl, PNG, MRD images)")->required();
   app->add_option("B", o->output, "image to write, the format by its ending: " + spinloom::image_endings())
       ->required()
       ->check([](const std::string& name) {
@@ -106,6 +106,7 @@ Command add_convert(CLI::App& program) {
                    ? std::string()
                    : "'" + name + "' names no image format, expected " + spinloom::image_endings();
       });
+  app->add_option("--group", o->group, "image series of an MRD file, when there are several");
   app->add_option_function<std::string>(
          "--type",
          [o](const std::string& name) {

@@ -16,7 +16,7 @@ namespace {
 using spinloom::Index;
 
 struct Options : Common {
-  std::string image, output, axis = "z", window_text;
+  std::string image, output, group, axis = "z", window_text;
   std::optional<spinloom::Window> window;
   Index slice = -1, columns = 0;
   bool phase = false;
@@ -39,7 +39,7 @@ spinloom::Window parse_window(const std::string& text) {
 void run(const Options& o) {
   o.start();
   const Console console = o.console();
-  spinloom::Image image = spinloom::load_image(o.image, {.log = console.log()});
+  spinloom::Image image = spinloom::load_image(o.image, {.group = o.group, .log = console.log()});
   const spinloom::MosaicOptions options{.axis = o.axis == "z"   ? 0
                                                 : o.axis == "y" ? 1
                                                                 : 2,
@@ -68,11 +68,12 @@ void run(const Options& o) {
 Command add_view(CLI::App& program) {
   auto* app = program.add_subcommand("view", "Draw slices of an image as a PNG");
   auto o = std::make_shared<Options>();
-  app->add_option("IMAGE", o->image, "image (NIfTI, npy, cfl, PNG); complex ones show their magnitude")
+  app->add_option("IMAGE", o->image, "image (NIfTI, npy, cfl, PNG, MRD images); complex ones show their magnitude")
       ->required();
   app->add_option("-o,--output", o->output, "PNG to write")->required()->check([](const std::string& name) {
     return name.ends_with(".png") ? std::string() : "'" + name + "' must end in .png";
   });
+  app->add_option("--group", o->group, "image series of an MRD file, when there are several");
   app->add_option("--axis", o->axis, "cut across this axis")
       ->check(CLI::IsMember({"z", "y", "x"}))
       ->capture_default_str();

@@ -97,6 +97,17 @@ TEST_F(Recon, ReadsASpiralInItsStatedUnit) {
   EXPECT_GT(compare_images(image.data, expected).correlation, 0.97);
 }
 
+TEST_F(Recon, ComparesAndDrawsASeriesOfAnMrdFile) {
+  const std::string series = data + "jemris_spiral_slc30_reco.h5";
+  const Json j = json_of("compare " + series + " " + series + " --group images/image_1 --reference-group images/image_1");
+  EXPECT_EQ(j["nrmse"], 0);
+  EXPECT_EQ(run("view " + series + " --group images/image_1 -o " + folder_.file("x.png")).code, 0);
+  EXPECT_EQ(run("convert " + series + " " + folder_.file("x.nii") + " --group images/image_2").code, 0);
+  fs::remove(folder_.file("x.png"));
+  fs::remove(folder_.file("x.nii"));
+  expect_failure("view " + series + " -o " + folder_.file("x.png"), 1, "--group");
+}
+
 TEST_F(Recon, RefusesATrajectoryInAnotherUnit) {
   expect_failure("recon " + data + "jemris_spiral_slc30.h5 -o " + folder_.file("x.nii"), 1, "cycles-per-fov");
 }

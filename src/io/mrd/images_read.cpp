@@ -27,7 +27,7 @@ std::string choose_series(const Contents& contents, const std::string& wanted) {
     throw FormatError(fmt::format("'{}' is no image series; there is {}", wanted, names));
   }
   if (series.size() > 1)
-    throw FormatError(fmt::format("holds {} image series, {}; choose one", series.size(), names));
+    throw FormatError(fmt::format("holds {} image series, {}; choose one by --group (--reference-group for a reference)", series.size(), names));
   return series.front();
 }
 
