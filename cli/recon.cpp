@@ -89,7 +89,8 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
           {"lambda", c.lambda},
           {"lambda_absolute", results.front().lambda_absolute},
           {"largest_eigenvalue", results.front().largest_eigenvalue},
-          {"maps", to_string(c.maps)},
+          {"combine", to_string(c.combination)},
+          {"maps", c.combination == Combination::rss ? "none" : to_string(c.maps)},
           {"start", to_string(c.start)},
           {"stop", c.stop},
           {"iteration_limit", c.iterations},
@@ -257,7 +258,10 @@ Command add_recon(CLI::App& program) {
                                                {"laplacian", Regularisation::laplacian}},
          "none (default), tikhonov |rho|^2 or laplacian |D rho|^2");
   auto* reg = app->get_option("--reg");
-  app->add_option("--maps", o->maps, "sensitivity maps: a file [coils, z, y, x], estimate, or ones")->capture_default_str();
+  choice("--combine", o->recon.combination,
+         std::map<std::string, Combination>{{"sense", Combination::sense}, {"rss", Combination::rss}},
+         "sense (default), or rss: every coil alone, then the root sum of squares");
+  auto* maps = app->add_option("--maps", o->maps, "sensitivity maps: a file [coils, z, y, x], estimate, or ones")->capture_default_str();
   app->add_option("--calibration-radius", o->recon.calibration_radius,
                   "k-space centre that maps are estimated from [cycles per field of view]; 0: twice the radius that is well sampled")
       ->check(CLI::NonNegativeNumber);
@@ -295,6 +299,8 @@ Command add_recon(CLI::App& program) {
               else
                 o->recon.lambda = 1e-3;
             }
+            if (o->recon.combination == Combination::rss && maps->count() > 0)
+              throw CLI::ValidationError("--maps", "has no meaning with --combine rss");
             if (o->recon.method == Method::gridding && o->recon.regularisation != Regularisation::none)
               throw CLI::ValidationError("--reg", "gridding does not regularise; use --method cg");
             run(*o);

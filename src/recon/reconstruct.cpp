@@ -41,6 +41,8 @@ void check(const ReconstructionOptions& o) {
     refuse(fmt::format("{} regularisation with lambda = 0; give a lambda, 1e-3 say", to_string(o.regularisation)));
   if (o.method == Method::gridding && o.regularisation != Regularisation::none)
     refuse("gridding does not regularise; use the cg method");
+  if (o.combination == Combination::rss && o.maps == MapsSource::given)
+    refuse("the root sum of squares uses no sensitivity maps, but some were given");
   if (o.maps == MapsSource::given && !o.given_maps) refuse("no sensitivity maps were given");
 }
 
@@ -100,7 +102,42 @@ Reconstructor::Reconstructor(ReconstructionOptions options) : options_(std::move
 Reconstructor::~Reconstructor() = default;
 
 Reconstruction Reconstructor::run(const Measurement& m) {
-  const ReconstructionOptions& o = options_;
+  return options_.combination == Combination::rss ? run_coil_by_coil(m) : run_sense(m, options_);
+}
+
+Reconstruction Reconstructor::run_coil_by_coil(const Measurement& m) {
+  ReconstructionOptions alone = options_;
+  alone.maps = MapsSource::ones;
+  Reconstruction all;
+  Array<double> squares = Array<double>::zeros(m.matrix);
+  for (Index c = 0; c < m.coils(); ++c) {
+    Measurement coil;
+    coil.trajectory = m.trajectory;
+    coil.matrix = m.matrix, coil.recon_matrix = m.recon_matrix, coil.fov_mm = m.fov_mm, coil.geometry = m.geometry;
+    coil.kspace = Array<cfloat>::copy_of(m.kspace.view().slices(c, 1));
+    if (options_.progress)
+      alone.progress = [&, c](const std::string& stage, double fraction, const std::string& detail) {
+        options_.progress(stage, (double(c) + fraction) / double(m.coils()), fmt::format("coil {}, {}", c, detail));
+      };
+    Reconstruction one = run_sense(coil, alone);
+    for (Index n = 0; n < squares.size(); ++n) squares[n] += std::norm(cdouble(one.image[n]));
+    one.seconds.maps += all.seconds.maps, one.seconds.plan += all.seconds.plan, one.seconds.solve += all.seconds.solve;
+    // What is said of the run is said of its worst coil.
+    const bool is_worse = c == 0 || one.convergence.residual > all.convergence.residual;
+    Convergence worst = is_worse ? one.convergence : all.convergence;
+    worst.converged = one.convergence.converged && (c == 0 || all.convergence.converged);
+    all = std::move(one);
+    all.convergence = std::move(worst);
+  }
+  all.notes = {"each coil is reconstructed alone, and their root sum of squares taken"};
+  for (Index n = 0; n < squares.size(); ++n) all.image[n] = cfloat(static_cast<float>(std::sqrt(squares[n])));
+  all.maps = std::make_shared<Array<cfloat>>(coil_maps_of_ones<float>(m.coils(), m.matrix));
+  all.encoding = make_encoding<float>(all.maps, operators_->fourier, 1, operators_->gram);
+  if (options_.method == Method::cg) all.normal = normal<float>(all.encoding);
+  return all;
+}
+
+Reconstruction Reconstructor::run_sense(const Measurement& m, const ReconstructionOptions& o) {
   Reconstruction result;
   Stopwatch watch;
   m.trajectory->require_fits(m.matrix);
@@ -178,6 +215,7 @@ std::string to_string(Regularisation r) {
 std::string to_string(MapsSource m) {
   return m == MapsSource::given ? "given" : m == MapsSource::estimate ? "estimate" : "ones";
 }
+std::string to_string(Combination c) { return c == Combination::sense ? "sense" : "rss"; }
 std::string to_string(StartingImage s) { return s == StartingImage::zero ? "zero" : "gridding"; }
 
 }  // namespace spinloom

@@ -75,6 +75,16 @@ TEST_F(Recon, MakesTheBrainFromAMeasuredRadialScan) {
   EXPECT_NE(page.find("data:image/png;base64,"), std::string::npos);
 }
 
+TEST_F(Recon, MatchesTheBrainCloserCoilByCoil) {
+  // The truth is a root sum of squares of noisy coils, and so is this: 41.8 dB when written.
+  const std::string out = folder_.file("rss.nii.gz");
+  json_of("recon " + brain + " -o " + out + " --combine rss --stop 1e-4");
+  EXPECT_GT(compare_images(load_image(out).data, load_image(truth).data, {.fit_scale = true}).psnr_db, 41.5);
+  fs::remove(out);
+  fs::remove(folder_.file("rss.json"));
+  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --combine rss --maps ones", 2, "--maps");
+}
+
 TEST_F(Recon, GivesTheSameBitsForAnyThreadCount) {
   std::string first;
   for (const char* threads : {"1", "2", "3"}) {

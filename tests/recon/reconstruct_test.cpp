@@ -162,6 +162,24 @@ TEST(Reconstruction, VerifiesToTwiceItsTolerance) {
   }
 }
 
+TEST(Reconstruction, CombinesCoilsByRootSumOfSquares) {
+  const auto image = random_array<float>({12, 12}, 13);
+  const auto maps = ramps(3, 12);
+  const auto m = measure(full_grid(12), image, maps);
+  for (const Method method : {Method::cg, Method::gridding}) {
+    const auto r = Reconstructor({.method = method, .tolerance = 1e-6, .stop = 1e-5, .combination = Combination::rss}).run(m);
+    for (Index n = 0; n < image.size(); ++n) {
+      double square = 0;
+      for (Index c = 0; c < 3; ++c) square += std::norm(cdouble(maps[c * 144 + n]) * cdouble(image[n]));
+      EXPECT_NEAR(r.image[n].real(), std::sqrt(square), 1e-4) << n;
+    }
+    EXPECT_TRUE(r.convergence.converged);
+    EXPECT_LT(verify(m, r).relative_error_forward, 2e-6);
+  }
+  EXPECT_THROW(Reconstructor({.combination = Combination::rss, .maps = MapsSource::given, .given_maps = shared(maps)}),
+               ArgumentError);
+}
+
 TEST(Reconstruction, StartsFromGriddingWhenAsked) {
   const auto image = random_array<float>({16, 16}, 11);
   const auto m = measure(full_grid(16), image, ones(1, {16, 16}));

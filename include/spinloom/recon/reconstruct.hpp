@@ -22,12 +22,18 @@ enum class FourierKind {
 enum class Regularisation { none, tikhonov, laplacian };
 enum class MapsSource { given, estimate, ones };
 enum class StartingImage { zero, gridding };
+enum class Combination {
+  sense,  ///< one image seen through sensitivity maps
+  rss,    ///< an image per coil, each reconstructed alone, then the root of the sum of their squares: needs no maps and
+          ///< does not unfold; its magnitude is that of SENSE with maps of unit root sum of squares
+};
 
 std::string to_string(Method);
 std::string to_string(FourierKind);
 std::string to_string(Regularisation);
 std::string to_string(MapsSource);
 std::string to_string(StartingImage);
+std::string to_string(Combination);
 
 struct ReconstructionOptions {
   Method method = Method::cg;
@@ -37,7 +43,8 @@ struct ReconstructionOptions {
   double stop = 1e-3;       ///< relative residual of the normal equations to stop at
   Regularisation regularisation = Regularisation::none;
   double lambda = 0;  ///< relative to the largest eigenvalue of the normal operator
-  MapsSource maps = MapsSource::estimate;
+  Combination combination = Combination::sense;
+  MapsSource maps = MapsSource::estimate;  ///< for sense
   std::shared_ptr<const Array<cfloat>> given_maps;  ///< [coils, matrix...], with MapsSource::given
   double calibration_radius = 0;  ///< of the k-space centre that maps are estimated from [cycles per FOV]; 0: chosen
   Index map_window = 3;           ///< box of the adaptive combination [voxels]
@@ -89,6 +96,8 @@ class Reconstructor {
 
  private:
   struct Operators;
+  Reconstruction run_sense(const Measurement& measurement, const ReconstructionOptions& options);
+  Reconstruction run_coil_by_coil(const Measurement& measurement);
   ReconstructionOptions options_;
   std::unique_ptr<Operators> operators_;
 };
