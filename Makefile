@@ -1,6 +1,6 @@
 # make demo   installs what is missing, builds, and reconstructs a real scan
 # make test   installs what is missing, builds, and passes every test
-.PHONY: all dependencies build demo test sanitize format clean
+.PHONY: all dependencies configure build demo test sanitize format clean
 BUILD ?= build/release
 JOBS ?= $(shell nproc)
 
@@ -9,11 +9,14 @@ all: build
 dependencies:
 	@tools/install-dependencies
 
-build: dependencies
+configure: dependencies
 	@cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
+
+build: configure
 	@cmake --build $(BUILD) --parallel $(JOBS)
 
-demo: build
+demo: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target spinloom_command
 	@tools/demo $(BUILD)/spinloom
 
 test: build
