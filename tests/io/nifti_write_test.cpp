@@ -223,7 +223,8 @@ TEST(NiftiWrite, ReportsAFullDiskAndLeavesNothing) {
   const TempFolder folder;
   Image image;
   image.data = Tensor(DType::u8, {100000});
-  for (Index i = 0; i < 100000; ++i) image.data.bytes[i] = std::byte((i * i * 2654435761u) >> 13);
+  for (Index i = 0; i < 100000; ++i)
+    image.data.bytes[i] = std::byte((static_cast<std::uint64_t>(i * i) * 2654435761u) >> 13);
   for (const char* name : {"full.nii", "full.nii.gz"}) {
     const SmallDisk disk(5000);
     EXPECT_SAYS(refusal<FileError>([&] { write_nifti(folder / name, image, replace); }), "cannot be written");

@@ -81,7 +81,8 @@ TEST(CudaMemory, BringsBackWhatWasSentAtSizesAroundTheStagingBuffers) {
   constexpr Index buffer = (Index{8} << 20) / 4;
   for (const Index n : {Index{0}, Index{1}, Index{1000}, buffer - 1, buffer, buffer + 1, 3 * buffer + 17}) {
     Array<std::uint32_t> sent({n});
-    for (Index i = 0; i < n; ++i) sent[i] = static_cast<std::uint32_t>(i * 2654435761u + 1);
+    for (Index i = 0; i < n; ++i)
+      sent[i] = static_cast<std::uint32_t>(static_cast<std::uint64_t>(i) * 2654435761u + 1);
     const auto there = Array<std::uint32_t>::copy_of(sent.view(), gpu);
     const auto also_there = there.clone();
     const auto back = Array<std::uint32_t>::copy_of(also_there.view(), Device{});
