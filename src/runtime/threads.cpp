@@ -18,19 +18,27 @@ std::atomic<int> chosen{0};
 #if defined(__SANITIZE_THREAD__)
 extern "C" void __tsan_acquire(void*);
 extern "C" void __tsan_release(void*);
-void before(void* edge) { __tsan_release(edge); }
-void after(void* edge) { __tsan_acquire(edge); }
+char edge;
+void hand_over() { __tsan_release(&edge); }
+void take_over() { __tsan_acquire(&edge); }
 #define SPINLOOM_UNSEEN __attribute__((no_sanitize("thread")))
 #else
-void before(void*) {}
-void after(void*) {}
+void hand_over() {}
+void take_over() {}
 #define SPINLOOM_UNSEEN
 #endif
 
 /// Calls `work(block, thread)` for every block on a team of threads.
 SPINLOOM_UNSEEN void run_team(Index blocks, int threads, const std::function<void(Index, int)>& work) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (Index block = 0; block < blocks; ++block) work(block, omp_get_thread_num());
+  hand_over();
+#pragma omp parallel num_threads(threads)
+  {
+    take_over();
+#pragma omp for schedule(dynamic, 1) nowait
+    for (Index block = 0; block < blocks; ++block) work(block, omp_get_thread_num());
+    hand_over();
+  }
+  take_over();
 }
 }  // namespace
 
@@ -57,10 +65,7 @@ void parallel_blocks(Index count, Index grain, const std::function<void(Index, I
   }
   std::exception_ptr failure;
   std::atomic<bool> failed{false};
-  char start{}, end{};
-  before(&start);
   run_team(blocks, threads, [&](Index block, int thread) {
-    after(&start);
     if (!failed.load(std::memory_order_relaxed)) {
       try {
         run(block, thread);
@@ -69,9 +74,7 @@ void parallel_blocks(Index count, Index grain, const std::function<void(Index, I
         if (!failed.exchange(true)) failure = std::current_exception();
       }
     }
-    before(&end);
   });
-  after(&end);
   if (failure) std::rethrow_exception(failure);
 }
 
