@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cstring>
@@ -27,12 +28,13 @@ constexpr Known known[] = {
     {DType::c64, Code::Complex, 64}, {DType::c128, Code::Complex, 128},
 };
 
-std::string type_name(nb::handle object) { return nb::cast<std::string>(nb::str(object.type().attr("__name__"))); }
+std::string class_name(nb::handle object) { return nb::cast<std::string>(nb::str(object.type().attr("__name__"))); }
 
 /// What the array says of its own element type, or an empty string.
 std::string own_dtype(nb::handle object) {
   if (!nb::hasattr(object, "dtype")) return "";
-  return nb::cast<std::string>(nb::str(object.attr("dtype")));
+  const nb::object dtype = object.attr("dtype");
+  return nb::cast<std::string>(nb::str(nb::handle(dtype)));
 }
 
 [[noreturn]] void refuse(const std::string& text) { throw nb::type_error(text.c_str()); }
@@ -42,10 +44,10 @@ std::string own_dtype(nb::handle object) {
   if (dtype.empty())
     refuse(fmt::format("{} is of type {}, expected an array (NumPy's, or one that speaks DLPack); convert it, for "
                        "example with numpy.asarray({})",
-                       name, type_name(object), name));
+                       name, class_name(object), name));
   const bool swapped = dtype.front() == '>';
   refuse(fmt::format("{} is a {} of dtype {} that cannot be shared {}; convert it, for example with {}", name,
-                     type_name(object), dtype, swapped ? "(its bytes are swapped)" : "by DLPack or as a buffer",
+                     class_name(object), dtype, swapped ? "(its bytes are swapped)" : "by DLPack or as a buffer",
                      swapped ? fmt::format("{0}.astype({0}.dtype.newbyteorder('='))", name)
                              : "numpy.ascontiguousarray()"));
 }

@@ -142,10 +142,9 @@ void LongCall::leave_with_exception() {
 void LongCall::tell() {
   if (messages_.empty()) return;
   const nb::object logger = nb::module_::import_("logging").attr("getLogger")("spinloom");
-  const nb::object warn = nb::module_::import_("warnings").attr("warn");
-  const nb::object category = nb::module_::import_("spinloom.errors").attr("SpinloomWarning");
+  const nb::object warn = nb::module_::import_("spinloom.errors").attr("_warn");
   for (const auto& [severity, text] : std::exchange(messages_, {}))
-    severity == Severity::warning ? warn(text.c_str(), category, nb::arg("stacklevel") = 3)
+    severity == Severity::warning ? warn(text.c_str())
                                   : logger.attr("info")("%s", text.c_str());
 }
 
