@@ -53,31 +53,11 @@ Index first_not_finite(View<const T> values) {
 NufftTrajectory read_nufft_trajectory(const std::string& path, const Shape& wanted, TrajectoryUnit unit,
                                       const Log& log) {
   Columns file = read_columns(path);
-  const bool first = file.plain.layout == PlainTrajectory::Layout::columns_first;
-  Index columns = first ? 3 : file.values.shape().back();
-  Shape matrix = wanted;
-  if (columns != 3 && columns != static_cast<Index>(wanted.size()))
-    throw ShapeError(fmt::format("{}: trajectory has {} columns, but the matrix {} has {} axes", path,
-                                 columns, to_string(wanted), wanted.size()));
-  if (columns == 1) {  // 1D: an axis y of one voxel, where k does not matter
-    Array<double> padded = Array<double>::zeros({file.values.size(), 2});
-    for (Index i = 0; i < file.values.size(); ++i) padded[2 * i + 1] = file.values[i];
-    file.values = std::move(padded);
-    columns = 2;
-  }
-  if (matrix.size() == 1) matrix = {1, matrix[0]};
-  const Index samples = columns == 0 ? 0 : file.values.size() / columns;
-  if (samples == 0) {
-    const auto dims = static_cast<Index>(matrix.size());
-    return {std::make_shared<const Trajectory>(Array<double>({dims, 0})), matrix, file.samples};
-  }
   file.plain.unit = unit;
   file.plain.values = std::as_const(file.values).view();
-  const auto nothing = Array<cfloat>::zeros({1, samples});
   try {
-    Assembled assembled = assemble_arrays(file.plain, nothing.view(), matrix, log);
-    const Measurement& m = assembled.measurements.front();
-    return {m.trajectory, m.matrix, file.samples};
+    PlacedTrajectory placed = place_trajectory(file.plain, wanted, log);
+    return {std::move(placed.trajectory), std::move(placed.matrix), file.samples};
   } catch (...) {
     rethrow_with_context(path);
   }

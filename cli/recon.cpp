@@ -9,6 +9,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/io/image_file.hpp"
+#include "spinloom/recon/join_images.hpp"
 #include "spinloom/recon/load_scan.hpp"
 #include "spinloom/recon/plan.hpp"
 #include "spinloom/recon/verify.hpp"
@@ -29,22 +30,6 @@ struct Options : Common {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// Maps [coils, matrix...] from a file; an axis z of one voxel is dropped for 2D scans.
-std::shared_ptr<const Array<cfloat>> load_maps(const std::string& path, const Measurement& m) {
-  const Image image = load_image(path);
-  Shape shape = image.data.shape;
-  const std::size_t wanted = m.matrix.size() + 1;
-  while (shape.size() > 4 && shape.front() == 1) shape.erase(shape.begin());
-  if (wanted == 3 && shape.size() == 4 && shape[1] == 1) shape.erase(shape.begin() + 1);
-  if (shape.size() + 1 == wanted || (wanted == 3 && shape.size() == 3 && shape[0] == 1 && m.coils() == 1))
-    shape.size() + 1 == wanted ? void(shape.insert(shape.begin(), 1)) : void();
-  require_coil_maps(shape, m.coils(), m.matrix);
-  const auto values = image.data.to<cfloat>();
-  auto maps = std::make_shared<Array<cfloat>>(shape);
-  std::copy(values.begin(), values.end(), maps->begin());
-  return maps;
 }
 
 void check_outputs(const Options& o) {
@@ -130,7 +115,7 @@ void run(Options& o) {
     o.recon.maps = MapsSource::estimate;
   else {
     o.recon.maps = MapsSource::given;
-    given = load_maps(o.maps, scan.measurements.front());
+    given = load_coil_maps(o.maps, scan.measurements.front());
   }
   if (!o.keep_noise) given = whiten_scan(scan, given, log);
   o.recon.given_maps = given;
@@ -161,7 +146,7 @@ void run(Options& o) {
                     {"voxels", v.voxels}};
       }
     }
-    images.push_back(crop(r.image, m.recon_matrix));
+    images.push_back(crop_image(r.image, m.recon_matrix));
     histories.push_back(r.convergence.history);
     if (!r.convergence.converged && o.recon.method == Method::cg) console.note("not converged: " + r.convergence.reason);
     // Only the first one's operators serve again; the rest is memory that the next image needs.

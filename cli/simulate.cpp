@@ -10,9 +10,8 @@
 #include "simulate_scan.hpp"
 #include "simulate_trajectory.hpp"
 #include "spinloom/core/error.hpp"
-#include "spinloom/fourier/dft.hpp"
 #include "spinloom/io/image_file.hpp"
-#include "spinloom/mri/noise.hpp"
+#include "spinloom/mri/simulate.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 
 using namespace spinloom;
@@ -107,22 +106,6 @@ std::vector<double> parse_fov(const std::string& text, const Shape& matrix, cons
   return given;
 }
 
-Array<cdouble> scan_voxels(const Array<cdouble>& voxels, const Array<cdouble>& maps, const Readouts& readouts,
-                           const Shape& matrix) {
-  const Index coils = maps.shape()[0];
-  Array<cdouble> seen(maps.shape());
-  for (Index i = 0; i < maps.size(); ++i) seen[i] = maps[i] * voxels[i % voxels.size()];
-  Array<cdouble> y({coils, readouts.trajectory->samples()});
-  make_dft<double>(readouts.trajectory, matrix, coils)->forward(seen.view(), y.view());
-  return y;
-}
-
-Array<cfloat> narrowed(const Array<cdouble>& values) {
-  Array<cfloat> narrow(values.shape());
-  std::transform(values.begin(), values.end(), narrow.begin(), [](cdouble v) { return cfloat(v); });
-  return narrow;
-}
-
 void Simulate::run() const {
   start();
   const auto begun = std::chrono::steady_clock::now();
@@ -153,25 +136,14 @@ void Simulate::run() const {
                         to_string(scan.matrix), scan.readouts.readouts, scan.readouts.samples_per_readout,
                         coils, coils == 1 ? "" : "s"));
 
-  const CoilSums sums =
-      coils == 1 ? uniform_coil(dims) : fit_coils(coil_rings(dims, {.coils = coils}), scan.matrix);
-  const auto maps = coil_maps(sums, scan.matrix);
-  auto y = object.phantom ? phantom_kspace(*object.phantom, sums, *scan.readouts.trajectory, scan.matrix,
-                                           talk.progress())
-                          : scan_voxels(*object.voxels, maps, scan.readouts, scan.matrix);
-  const double sigma = has_snr ? sigma_for_snr(y.view(), snr_db) : noise;
-  const double snr = sigma > 0 ? snr_of(y.view(), sigma) : 0;
-  if (noisy) {
-    const auto factor = cholesky(noise_covariance(coils, 0.4, 0.1, seed).view());
-    axpy<cdouble>(1.0, correlated_noise(factor.view(), samples, sigma, seed + 1).view(), y.view());
-    // Enough for a covariance within a few percent.
-    scan.noise =
-        narrowed(correlated_noise(factor.view(), std::max<Index>(4096, 64 * coils), sigma, seed + 2));
-  }
-  scan.kspace = narrowed(y);
-  scan.maps = narrowed(maps);
-  scan.truth = object.phantom ? band_limited_image(*object.phantom, scan.matrix, scan.readouts.support)
-                              : band_limited_image(object.voxels->view(), scan.readouts.support);
+  SimulationOptions options{.coils = coils, .sigma = noise, .seed = seed, .progress = talk.progress()};
+  if (has_snr) options.snr_db = snr_db;
+  Simulation made = object.phantom ? simulate_scan(*object.phantom, scan.readouts, scan.matrix, options)
+                                   : simulate_scan(object.voxels->view(), scan.readouts, scan.matrix, options);
+  scan.kspace = std::move(made.kspace);
+  scan.noise = std::move(made.noise);
+  scan.maps = std::move(made.maps);
+  scan.truth = std::move(made.truth);
   scan.truth_is_real = object.is_real;
   writer.write(scan);
   files.commit();
@@ -184,10 +156,10 @@ void Simulate::run() const {
                 {"readouts", scan.readouts.readouts},
                 {"samples_per_readout", scan.readouts.samples_per_readout},
                 {"samples", samples},
-                {"noise_sigma", sigma},
-                {"coil_fit_residual", sums.residual},
+                {"noise_sigma", made.sigma},
+                {"coil_fit_residual", made.coil_fit_residual},
                 {"seconds", seconds}};
-  facts["snr_db"] = sigma > 0 ? Json(snr) : Json(nullptr);
+  facts["snr_db"] = made.sigma > 0 ? Json(made.snr_db) : Json(nullptr);
   talk.result(facts, fmt::format("{} samples per coil written to {} ({:.1f} s)", samples,
                                  files.paths().front(), seconds));
 }

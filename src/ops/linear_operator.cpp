@@ -74,6 +74,22 @@ class Sum final : public LinearOperator<Real> {
 };
 
 template <class Real>
+class Adjoint final : public LinearOperator<Real> {
+ public:
+  using Complex = std::complex<Real>;
+  explicit Adjoint(OperatorPtr<Real> a) : a_(std::move(a)) {}
+  std::string name() const override { return "adjoint of " + a_->name(); }
+  Shape domain() const override { return a_->range(); }
+  Shape range() const override { return a_->domain(); }
+
+ private:
+  void do_forward(View<const Complex> x, View<Complex> y) const override { a_->adjoint(x, y); }
+  void do_adjoint(View<const Complex> y, View<Complex> x) const override { a_->forward(y, x); }
+
+  OperatorPtr<Real> a_;
+};
+
+template <class Real>
 class Identity final : public LinearOperator<Real> {
  public:
   using Complex = std::complex<Real>;
@@ -108,6 +124,11 @@ OperatorPtr<Real> identity(Shape shape) {
 }
 
 template <class Real>
+OperatorPtr<Real> conjugate_transpose(OperatorPtr<Real> a) {
+  return std::make_shared<Adjoint<Real>>(std::move(a));
+}
+
+template <class Real>
 double adjoint_mismatch(const LinearOperator<Real>& a, unsigned seed) {
   using Complex = std::complex<Real>;
   Array<Complex> x(a.domain()), y(a.range()), ax(a.range()), ahy(a.domain());
@@ -125,6 +146,7 @@ double adjoint_mismatch(const LinearOperator<Real>& a, unsigned seed) {
   template OperatorPtr<Real> normal(OperatorPtr<Real>);                                         \
   template OperatorPtr<Real> sum(std::vector<OperatorPtr<Real>>, std::vector<Real>);            \
   template OperatorPtr<Real> identity(Shape);                                                   \
+  template OperatorPtr<Real> conjugate_transpose(OperatorPtr<Real>);                            \
   template double adjoint_mismatch(const LinearOperator<Real>&, unsigned);
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)

@@ -6,8 +6,10 @@
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/io/cfl.hpp"
+#include "spinloom/io/image_file.hpp"
 #include "spinloom/io/mrd.hpp"
 #include "spinloom/io/npy.hpp"
+#include "spinloom/mri/encoding.hpp"
 
 namespace spinloom {
 namespace {
@@ -146,6 +148,21 @@ Assembled load_scan(const std::string& path, const LoadScanOptions& o) {
   if (ends(".npy")) return load_npy(path, o);
   if (names_cfl(path)) return load_cfl(path, o);
   return load_mrd(path, o);
+}
+
+std::shared_ptr<const Array<cfloat>> load_coil_maps(const std::string& path, const Measurement& m) {
+  const Image image = load_image(path);
+  Shape shape = image.data.shape;
+  const std::size_t wanted = m.matrix.size() + 1;
+  while (shape.size() > 4 && shape.front() == 1) shape.erase(shape.begin());
+  if (wanted == 3 && shape.size() == 4 && shape[1] == 1) shape.erase(shape.begin() + 1);
+  if (shape.size() + 1 == wanted || (wanted == 3 && shape.size() == 3 && shape[0] == 1 && m.coils() == 1))
+    shape.size() + 1 == wanted ? void(shape.insert(shape.begin(), 1)) : void();
+  require_coil_maps(shape, m.coils(), m.matrix);
+  const auto values = image.data.to<cfloat>();
+  auto maps = std::make_shared<Array<cfloat>>(shape);
+  std::copy(values.begin(), values.end(), maps->begin());
+  return maps;
 }
 
 }  // namespace spinloom

@@ -50,6 +50,14 @@ TEST(Operators, PassTheirSuite) {
   check_operator(sum<double>({pairs, std::make_shared<Pairs>(7, cdouble(0, 3))}, {2, -0.5}), 1e-13, 1e-13);
 }
 
+TEST(ConjugateTranspose, SwapsForwardAndAdjoint) {
+  const OperatorPtr<double> pairs = std::make_shared<Pairs>(7);
+  const auto transposed = conjugate_transpose(pairs);
+  check_operator(transposed, 1e-13, 1e-13);
+  const auto y = random_array<double>(pairs->range(), 5);
+  EXPECT_TRUE(same_bits(forward_of(*transposed, y), adjoint_of(*pairs, y)));
+}
+
 TEST(AdjointMismatch, SeesAMissingConjugate) {
   // <A x, y> - <x, A' y> = -0.02i <x, y>: about 0.02 of the typical size of <A x, y>.
   EXPECT_GT(adjoint_mismatch(WrongAdjoint()), 1e-3);

@@ -61,6 +61,10 @@ OperatorPtr<Real> sum(std::vector<OperatorPtr<Real>> terms, std::vector<Real> sc
 template <class Real>
 OperatorPtr<Real> identity(Shape shape);
 
+/// A^H as an operator of its own: forward is A's adjoint and the other way round.
+template <class Real>
+OperatorPtr<Real> conjugate_transpose(OperatorPtr<Real> a);
+
 /// |<A x, y> - <x, A^H y>| / (|A x| |y| / sqrt(size of y)) for random x and y: the size of <A x, y> that random y
 /// gives, which cannot cancel to zero. 0 when either side is empty.
 template <class Real>

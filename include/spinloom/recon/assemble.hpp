@@ -64,6 +64,16 @@ Assembled assemble(const RawScan& scan, const AssembleOptions& options = {}, con
 Assembled assemble_arrays(const PlainTrajectory& trajectory, View<const cfloat> kspace, const Shape& matrix,
                           const Log& log = {});
 
+/// Positions that a transform can take, and the matrix that they belong to.
+struct PlacedTrajectory {
+  std::shared_ptr<const Trajectory> trajectory;
+  Shape matrix;  ///< that asked for without an axis z of one voxel, and with an axis y of one voxel in 1D
+};
+
+/// A trajectory without data, checked as assemble_arrays() does; `matrix` may also be [x], for one column, and there
+/// may be no sample at all.
+PlacedTrajectory place_trajectory(const PlainTrajectory& trajectory, const Shape& matrix, const Log& log = {});
+
 /// What make_raw_scan() turns into acquisitions.
 struct ScanDescription {
   const Trajectory* trajectory = nullptr;  ///< cycles per field of view

@@ -25,4 +25,9 @@ struct LoadScanOptions {
 /// Errors   FileError, FormatError, ShapeError, ArgumentError; arrays on a trajectory need a matrix
 Assembled load_scan(const std::string& path, const LoadScanOptions& options = {});
 
+/// Sensitivity maps [coils, matrix...] for a measurement, from an image file of any format; an axis z of one voxel is
+/// dropped for 2D scans.
+/// Errors   those of load_image(), and ShapeError of require_coil_maps()
+std::shared_ptr<const Array<cfloat>> load_coil_maps(const std::string& path, const Measurement& measurement);
+
 }  // namespace spinloom

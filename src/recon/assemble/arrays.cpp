@@ -89,4 +89,36 @@ Assembled assemble_arrays(const PlainTrajectory& trajectory, View<const cfloat> 
   return result;
 }
 
+PlacedTrajectory place_trajectory(const PlainTrajectory& given, const Shape& wanted, const Log& log) {
+  const bool first = given.layout == PlainTrajectory::Layout::columns_first;
+  const Shape& shape = given.values.shape;
+  if (shape.size() < 2)
+    throw ShapeError(fmt::format("trajectory has shape {}, expected {}", to_string(shape),
+                                 first ? "[columns, samples...]" : "[samples..., columns]"));
+  if (wanted.empty()) throw ArgumentError("the matrix has no axes, expected [x], [y, x] or [z, y, x]");
+  const Index columns = first ? shape.front() : shape.back();
+  if (columns != 3 && columns != static_cast<Index>(wanted.size()))
+    throw ShapeError(fmt::format("trajectory has {} columns, but the matrix {} has {} axes", columns,
+                                 to_string(wanted), wanted.size()));
+  Shape matrix = wanted;
+  if (matrix.size() == 1) matrix = {1, matrix[0]};
+  const Index samples = given.values.size() / columns;
+  if (samples == 0) {
+    const auto dims = static_cast<Index>(matrix.size());
+    return {std::make_shared<const Trajectory>(Array<double>({dims, 0})), matrix};
+  }
+  PlainTrajectory plain = given;
+  Array<double> padded;
+  if (columns == 1) {  // 1D: an axis y of one voxel, where k does not matter
+    padded = Array<double>::zeros({samples, 2});
+    for (Index i = 0; i < samples; ++i) padded[2 * i + 1] = given.values[i];
+    plain.layout = PlainTrajectory::Layout::columns_last;
+    plain.order = PlainTrajectory::Order::zyx;
+    plain.values = padded.view();
+  }
+  const auto nothing = Array<cfloat>::zeros({1, samples});
+  const Assembled assembled = assemble_arrays(plain, nothing.view(), matrix, log);
+  return {assembled.measurements.front().trajectory, assembled.measurements.front().matrix};
+}
+
 }  // namespace spinloom

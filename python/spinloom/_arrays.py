@@ -1,0 +1,31 @@
+"""Results come back as the kind of array that was given."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+
+def like(result: np.ndarray, given: Any) -> Any:
+    """`result` as an array of the library that `given` is of, over the same memory.
+
+    The library's own from_dlpack() does it; arrays of a library without one get NumPy's.
+    """
+    if isinstance(given, (np.ndarray, np.generic)):
+        return result
+    library = sys.modules.get(type(given).__module__.partition(".")[0])
+    convert = getattr(library, "from_dlpack", None)
+    return convert(result) if convert else result
+
+
+def precision(dtype: Any) -> str:
+    """'complex64' or 'complex128', from any way to say so."""
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
+    if name not in ("complex64", "complex128"):
+        raise TypeError(f"dtype is {name}, expected complex64 or complex128")
+    return name

@@ -1,0 +1,251 @@
+#include "arrays.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "spinloom/core/error.hpp"
+#include "spinloom/runtime/threads.hpp"
+
+namespace spinloom::python {
+namespace {
+
+using Code = nb::dlpack::dtype_code;
+
+struct Known {
+  DType type;
+  Code code;
+  int bits;
+};
+constexpr Known known[] = {
+    {DType::b1, Code::Bool, 8},      {DType::i8, Code::Int, 8},        {DType::u8, Code::UInt, 8},
+    {DType::i16, Code::Int, 16},     {DType::u16, Code::UInt, 16},     {DType::i32, Code::Int, 32},
+    {DType::u32, Code::UInt, 32},    {DType::i64, Code::Int, 64},      {DType::u64, Code::UInt, 64},
+    {DType::f16, Code::Float, 16},   {DType::f32, Code::Float, 32},    {DType::f64, Code::Float, 64},
+    {DType::c64, Code::Complex, 64}, {DType::c128, Code::Complex, 128},
+};
+
+std::string class_name(nb::handle object) { return nb::cast<std::string>(nb::str(object.type().attr("__name__"))); }
+
+/// What the array says of its own element type, or an empty string.
+std::string own_dtype(nb::handle object) {
+  if (!nb::hasattr(object, "dtype")) return "";
+  const nb::object dtype = object.attr("dtype");
+  return nb::cast<std::string>(nb::str(nb::handle(dtype)));
+}
+
+[[noreturn]] void refuse(const std::string& text) { throw nb::type_error(text.c_str()); }
+
+[[noreturn]] void refuse_object(nb::handle object, const std::string& name) {
+  const std::string dtype = own_dtype(object);
+  if (dtype.empty())
+    refuse(fmt::format("{} is of type {}, expected an array (NumPy's, or one that speaks DLPack); convert it, for "
+                       "example with numpy.asarray({})",
+                       name, class_name(object), name));
+  const bool swapped = dtype.front() == '>';
+  refuse(fmt::format("{} is a {} of dtype {} that cannot be shared {}; convert it, for example with {}", name,
+                     class_name(object), dtype, swapped ? "(its bytes are swapped)" : "by DLPack or as a buffer",
+                     swapped ? fmt::format("{0}.astype({0}.dtype.newbyteorder('='))", name)
+                             : "numpy.ascontiguousarray()"));
+}
+
+/// Runs of `inner` equal steps, copied one element of `Word` at a time.
+template <class Word>
+void copy_line(const std::byte* from, Index stride, Index count, std::byte* to) {
+  for (Index i = 0; i < count; ++i)
+    std::memcpy(to + i * static_cast<Index>(sizeof(Word)), from + i * stride * static_cast<Index>(sizeof(Word)),
+                sizeof(Word));
+}
+
+void copy_line(Index bytes, const std::byte* from, Index stride, Index count, std::byte* to) {
+  struct Wide {
+    std::uint64_t parts[2];
+  };
+  switch (bytes) {
+    case 1: return copy_line<std::uint8_t>(from, stride, count, to);
+    case 2: return copy_line<std::uint16_t>(from, stride, count, to);
+    case 4: return copy_line<std::uint32_t>(from, stride, count, to);
+    case 8: return copy_line<std::uint64_t>(from, stride, count, to);
+    default: return copy_line<Wide>(from, stride, count, to);
+  }
+}
+
+}  // namespace
+
+Given take(nb::handle object, const std::string& name) {
+  Given given;
+  given.name = name;
+  // Of a Python scalar's own buffer (bytes, memoryview of them) nobody means the bytes as voxels.
+  if (PyBytes_Check(object.ptr()) || PyByteArray_Check(object.ptr()) ||
+      !nb::try_cast<nb::ndarray<nb::ro>>(object, given.array, false))
+    refuse_object(object, name);
+  const auto& a = given.array;
+  const auto found = std::find_if(std::begin(known), std::end(known), [&](const Known& k) {
+    return static_cast<int>(k.code) == a.dtype().code && k.bits == a.dtype().bits && a.dtype().lanes == 1;
+  });
+  if (found == std::end(known))
+    refuse(fmt::format("{} has dtype {}, which has no equal here; convert it to float32, float64, complex64 or complex128",
+                       name, own_dtype(object)));
+  const int device = a.device_type();
+  if (device != nb::device::cpu::value && device != nb::device::cuda_host::value)
+    refuse(fmt::format("{} lies on a device (DLPack type {}, number {}), expected memory of the host; copy it there, for "
+                       "example with {}.cpu() or {}.get()",
+                       name, device, a.device_id(), name, name));
+  given.dtype = found->type;
+  for (std::size_t d = 0; d < a.ndim(); ++d) {
+    given.shape.push_back(static_cast<Index>(a.shape(d)));
+    given.strides.push_back(a.stride(d));
+  }
+  given.data = static_cast<const std::byte*>(a.data());
+  return given;
+}
+
+bool Given::is_packed() const {
+  if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(std::min<Index>(item_size(dtype), 8)) != 0)
+    return false;
+  if (count(shape) == 0) return true;
+  Index expected = 1;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] != 1 && strides[d] != expected) return false;
+    expected *= shape[d];
+  }
+  return true;
+}
+
+void Given::pack(std::byte* to) const {
+  const Index total = count(shape), bytes = item_size(dtype);
+  if (total == 0) return;
+  const Index length = shape.empty() ? 1 : shape.back(), step = shape.empty() ? 1 : strides.back();
+  parallel_blocks(total / length, std::max<Index>(1, 4096 / length), [&](Index begin, Index end, int) {
+    for (Index line = begin; line < end; ++line) {
+      Index rest = line, offset = 0;
+      for (std::size_t d = shape.empty() ? 0 : shape.size() - 1; d-- > 0;) {
+        offset += rest % shape[d] * strides[d];
+        rest /= shape[d];
+      }
+      copy_line(bytes, data + offset * bytes, step, length, to + line * length * bytes);
+    }
+  });
+}
+
+std::pair<const std::byte*, const std::byte*> Given::extent() const {
+  if (count(shape) == 0) return {data, data};
+  Index low = 0, high = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) (strides[d] < 0 ? low : high) += (shape[d] - 1) * strides[d];
+  return {data + low * item_size(dtype), data + (high + 1) * item_size(dtype)};
+}
+
+void require_dtype(const Given& given, const std::vector<DType>& expected) {
+  if (std::find(expected.begin(), expected.end(), given.dtype) != expected.end()) return;
+  std::vector<std::string> names;
+  for (const DType type : expected) names.push_back(to_string(type));
+  // Complex to real is a decision, not a conversion.
+  const bool loses = is_complex(given.dtype) && !is_complex(expected.front());
+  refuse(fmt::format("{} has dtype {}, expected {}; {}", given.name, to_string(given.dtype), fmt::join(names, " or "),
+                     loses ? fmt::format("take abs({0}) or {0}.real", given.name)
+                           : fmt::format("convert it, for example with {}.astype('{}')", given.name, names.front())));
+}
+
+template <class T>
+Output<T>::Output(nb::handle out, const Shape& shape, const Given* input) {
+  if (out.is_none()) {
+    fresh_ = Array<T>(shape);
+    view_ = fresh_.view();
+    return;
+  }
+  const Given given = take(out, "out");
+  require_dtype(given, {Tensor::dtype_of<T>()});
+  if (given.shape != shape)
+    throw ShapeError(fmt::format("out has shape {}, expected {}", to_string(given.shape), to_string(shape)));
+  if (!nb::try_cast<nb::ndarray<>>(out, kept_, false)) throw ArgumentError("out is read-only, expected an array to write to");
+  if (!given.is_packed())
+    throw ArgumentError(fmt::format("out has strides [{}] (in elements), expected a packed array in C order; leave out away, "
+                                    "or make one with numpy.empty",
+                                    fmt::join(given.strides, ", ")));
+  if (input != nullptr && input->is_packed()) {
+    const auto [a, b] = input->extent();
+    const auto [c, d] = given.extent();
+    if (a < d && c < b)
+      throw ArgumentError(fmt::format("out shares memory with {}, expected an array of its own", input->name));
+  }
+  out_ = nb::borrow(out);
+  view_ = {static_cast<T*>(kept_.data()), shape};
+}
+
+template <class T>
+nb::object Output<T>::result() {
+  return out_.is_valid() ? out_ : to_numpy(std::move(fresh_));
+}
+
+template class Output<cfloat>;
+template class Output<cdouble>;
+
+nb::object wrap(const void* data, DType dtype, const Shape& shape, nb::capsule owner) {
+  const auto found =
+      std::find_if(std::begin(known), std::end(known), [&](const Known& k) { return k.type == dtype; });
+  if (found == std::end(known)) throw Error("no NumPy type for " + to_string(dtype));
+  const nb::dlpack::dtype type{static_cast<std::uint8_t>(found->code), static_cast<std::uint8_t>(found->bits), 1};
+  const std::vector<std::size_t> extents(shape.begin(), shape.end());
+  nb::ndarray<nb::numpy> array(const_cast<void*>(data), extents.size(), extents.data(), owner, nullptr, type);
+  return nb::cast(array);
+}
+
+nb::object to_numpy(Tensor values) {
+  if (is_colour(values.dtype)) {  // [..., 3] or [..., 4] bytes
+    Shape shape = values.shape;
+    shape.push_back(item_size(values.dtype));
+    values = Tensor(DType::u8, std::move(shape), std::move(values.bytes));
+  }
+  auto* kept = new Tensor(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Tensor*>(p); });
+  return wrap(kept->bytes.data(), kept->dtype, kept->shape, std::move(owner));
+}
+
+Tensor to_tensor(const Given& given) {
+  Tensor tensor(given.dtype, given.shape);
+  given.pack(tensor.bytes.data());
+  return tensor;
+}
+
+Array<double> to_double(const Given& given) {
+  require_dtype(given, {DType::f64, DType::f32});
+  Array<double> values(given.shape);
+  if (given.dtype == DType::f64) {
+    given.pack(reinterpret_cast<std::byte*>(values.data()));
+    return values;
+  }
+  Array<float> narrow(given.shape);
+  given.pack(reinterpret_cast<std::byte*>(narrow.data()));
+  std::copy(narrow.begin(), narrow.end(), values.begin());
+  return values;
+}
+
+Shape to_shape(nb::handle object, const std::string& name) {
+  Shape shape;
+  Index single = 0;
+  if (nb::try_cast<Index>(object, single, false)) return {single};
+  const auto complain = [&] {
+    refuse(fmt::format("{} is {}, expected voxel counts as a tuple: (z, y, x), (y, x) or (x,)", name,
+                       nb::cast<std::string>(nb::repr(object))));
+  };
+  if (!nb::isinstance<nb::tuple>(object) && !nb::isinstance<nb::list>(object)) complain();
+  for (nb::handle item : object) {
+    // numpy.int64 is no int, but says so by __index__.
+    const nb::object index = nb::steal(PyNumber_Index(item.ptr()));
+    if (!index.is_valid()) PyErr_Clear();
+    if (!index.is_valid() || !nb::try_cast<Index>(index, single, false)) complain();
+    shape.push_back(single);
+  }
+  return shape;
+}
+
+nb::tuple to_tuple(const Shape& shape) {
+  nb::list list;
+  for (const Index n : shape) list.append(n);
+  return nb::tuple(list);
+}
+
+}  // namespace spinloom::python
