@@ -1,6 +1,9 @@
 #include "common.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
+#include <cmath>
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/cuda.hpp"
@@ -35,6 +38,34 @@ void declare_common(CLI::App& command, Common& common, unsigned parts) {
   if (parts & with_force) command.add_flag("--force", common.force, "replace output files that exist");
   command.add_flag("--json", common.json, "print one JSON object on stdout, and nothing else there");
   command.add_flag("--quiet", common.quiet, "print nothing but results, warnings and errors");
+}
+
+namespace {
+
+std::function<std::string(const std::string&)> number(std::function<bool(double)> is_good,
+                                                      const std::string& expected) {
+  return [=](const std::string& word) {
+    double value = 0;
+    const bool is_number = CLI::detail::lexical_cast(word, value);
+    return is_number && std::isfinite(value) && is_good(value)
+               ? std::string()
+               : fmt::format("'{}' is not a number {}", word, expected);
+  };
+}
+
+}  // namespace
+
+std::function<std::string(const std::string&)> above(double bound) {
+  return number([=](double value) { return value > bound; }, fmt::format("above {:g}", bound));
+}
+
+std::function<std::string(const std::string&)> from(double bound) {
+  return number([=](double value) { return value >= bound; }, fmt::format("from {:g} on", bound));
+}
+
+std::function<std::string(const std::string&)> within(double low, double high) {
+  return number([=](double value) { return value >= low && value <= high; },
+                fmt::format("from {:g} to {:g}", low, high));
 }
 
 std::vector<std::int64_t> parse_matrix(const std::string& option, const std::string& text) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 
 #include "console.hpp"
@@ -28,6 +29,12 @@ struct Common {
 /// declared, so that it is refused.
 enum CommonParts : unsigned { with_device = 1, with_threads = 2, with_force = 4 };
 void declare_common(CLI::App& command, Common& common, unsigned parts);
+
+/// Checks for numeric options: finite, and above or from the bound on. CLI11's own print bounds of 300 digits and
+/// let NaN pass.
+std::function<std::string(const std::string&)> above(double bound);
+std::function<std::string(const std::string&)> from(double bound);
+std::function<std::string(const std::string&)> within(double low, double high);
 
 /// "256,256" or "128,128,96" -> {z, y, x} or {y, x}. Throws CLI::ValidationError (exit 2) otherwise.
 std::vector<std::int64_t> parse_matrix(const std::string& option, const std::string& text);

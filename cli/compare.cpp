@@ -61,8 +61,10 @@ void run(const Options& o) {
     if (has_padded_axes(mask) || mask.data.shape.size() > image.data.shape.size())
       mask.data.reshape(spinloom::without_leading_ones(mask.data.shape));
   }
-  const spinloom::Quality q = compare_images(
-      image.data, reference.data, {.fit_scale = o.scale, .mask = o.mask.empty() ? nullptr : &mask.data});
+  const spinloom::Quality q = spinloom::with_context(o.image + " and " + o.reference, [&] {
+    return compare_images(image.data, reference.data,
+                          {.fit_scale = o.scale, .mask = o.mask.empty() ? nullptr : &mask.data});
+  });
   if (q.is_magnitude) console.note("one image is real and the other complex: their magnitudes are compared");
 
   const Json json = {{"image", o.image},

@@ -7,11 +7,28 @@
 #include <cstdio>
 #include <memory>
 
-void Console::note(const std::string& line) const {
-  if (!quiet_) fmt::print(stderr, "{}\n", line);
+namespace {
+
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = c == '\n' || c == '\t' ? ' ' : '?';
+  return text;
 }
 
-void Console::warning(const std::string& line) const { fmt::print(stderr, "warning: {}\n", line); }
+void put(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+void say(const std::string& line) { put(printable(line) + "\n"); }
+
+void Console::note(const std::string& line) const {
+  if (!quiet_) say(line);
+}
+
+void Console::warning(const std::string& line) const { say("warning: " + line); }
 
 void Console::result(const Json& object, const std::string& text) const {
   if (json_)
@@ -32,18 +49,18 @@ spinloom::Progress Console::progress() const {
   const bool terminal = isatty(STDERR_FILENO);
   auto last = std::make_shared<std::pair<std::string, int>>("", -1);
   return [=](const std::string& stage, double fraction, const std::string& detail) {
-    const int step = static_cast<int>(std::floor(std::min(1.0, std::max(0.0, fraction)) * (terminal ? 100 : 10)));
+    const int step =
+        static_cast<int>(std::floor(std::min(1.0, std::max(0.0, fraction)) * (terminal ? 100 : 10)));
     const std::pair<std::string, int> now{stage, step};
     if (now == *last && fraction < 1) return;
     if (now == *last) return;
     *last = now;
     if (!terminal) {
-      fmt::print(stderr, "{}: {:3.0f} %  {}\n", stage, 100 * fraction, detail);
+      say(fmt::format("{}: {:3.0f} %  {}", stage, 100 * fraction, detail));
       return;
     }
     const int width = 30, full = static_cast<int>(width * fraction);
-    fmt::print(stderr, "\r{} [{}{}] {:3.0f} %  {}\033[K{}", stage, std::string(full, '#'),
-               std::string(width - full, ' '), 100 * fraction, detail, fraction >= 1 ? "\n" : "");
-    std::fflush(stderr);
+    put(fmt::format("\r{} [{}{}] {:3.0f} %  {}\033[K{}", stage, std::string(full, '#'),
+                    std::string(width - full, ' '), 100 * fraction, detail, fraction >= 1 ? "\n" : ""));
   };
 }

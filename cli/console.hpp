@@ -6,6 +6,10 @@
 
 using Json = nlohmann::ordered_json;
 
+/// Writes `line` to stderr, control characters replaced: they come from files and would reach the terminal. An stderr
+/// that cannot be written is no reason to stop.
+void say(const std::string& line);
+
 /// The talk of a command. Notes, warnings and progress go to stderr; results to stdout: one JSON object with --json,
 /// else text.
 class Console {

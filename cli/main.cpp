@@ -1,10 +1,9 @@
-#include <fmt/format.h>
-
 #include <csignal>
 #include <cstdlib>
 #include <new>
 
 #include "commands.hpp"
+#include "console.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/io/output_file.hpp"
@@ -23,15 +22,9 @@ extern "C" void on_signal(int) {
   spinloom::request_interrupt();
 }
 
-std::string one_line(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  for (char& c : text)
-    if (c == '\n') c = ' ';
-  return text;
-}
-
-int fail(const std::string& who, const std::string& what, int code) {
-  fmt::print(stderr, "{}: {}\n", who, one_line(what));
+int fail(const std::string& who, std::string what, int code) {
+  while (!what.empty() && (what.back() == '\n' || what.back() == ' ')) what.pop_back();
+  say(who + ": " + what);
   return code;
 }
 
@@ -49,14 +42,8 @@ int main(int argc, char** argv) {
   program.set_version_flag("--version", "spinloom " SPINLOOM_VERSION);
   program.require_subcommand(1);
   const std::vector<Command> commands = {
-      add_info(program),
-      add_nufft(program),
-      add_recon(program),
-      add_compare(program),
-      add_view(program),
-      add_convert(program),
-      add_bench(program),
-      add_simulate(program),
+      add_info(program), add_nufft(program),   add_recon(program), add_compare(program),
+      add_view(program), add_convert(program), add_bench(program), add_simulate(program),
   };
 
   const Command* chosen = nullptr;
@@ -69,10 +56,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& e) {  // --help, --version
     return program.exit(e);
   } catch (const CLI::Error& e) {
-    std::string who = "spinloom";
+    std::string who = "spinloom", what = e.what();
+    while (!what.empty() && what.back() == '\n') what.pop_back();  // CLI11 ends some texts by one
+    if (chosen == nullptr && argc > 1 && program.get_subcommands().empty())
+      what = "'" + std::string(argv[1]) + "' is no command";
     for (const Command& command : commands)
       if (command.app->parsed()) who += " " + command.app->get_name();
-    return fail(who, one_line(e.what()) + "; see " + who + " --help", exit_usage);
+    return fail(who, what + "; see " + who + " --help", exit_usage);
   } catch (const spinloom::Interrupted&) {
     return fail("spinloom " + chosen->app->get_name(), "interrupted, nothing was written", exit_interrupted);
   } catch (const std::bad_alloc&) {

@@ -10,6 +10,7 @@
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/io/cfl.hpp"
 #include "spinloom/io/npy.hpp"
+#include "spinloom/ops/vector_ops.hpp"
 #include "spinloom_version.hpp"
 
 using namespace spinloom;
@@ -72,6 +73,9 @@ void run(const Options& o) {
   else
     transform->adjoint(from.reshaped(transform->range()), to.reshaped(transform->domain()));
   seconds["apply"] = seconds_since(clock);
+  if (!all_finite<Complex>(std::as_const(result).as<Complex>()))
+    throw ArgumentError(fmt::format("{}: the result is beyond the range of {}; scale the input down{}",
+                                    o.input, to_string(type), o.in_double ? "" : ", or use --double"));
   save(o, result);
   seconds["write"] = seconds_since(clock);
 
@@ -122,9 +126,16 @@ Command add_nufft(CLI::App& program) {
   auto* exact = app->add_flag("--exact", o->exact, "sum directly, without gridding");
   app->add_option("--tolerance", o->nufft.tolerance,
                   "relative error aimed at; to 1e-6, with --double to 1e-12")
+      ->check(above(0))
       ->capture_default_str()
       ->excludes(exact);
   app->add_option("--oversampling", o->nufft.oversampling, "grid size over image size, 1.15 to 4; 0: by cost")
+      ->check([](const std::string& word) {
+        double value = 0;
+        const bool is_good =
+            CLI::detail::lexical_cast(word, value) && (value == 0 || (value >= 1.15 && value <= 4));
+        return is_good ? std::string() : "'" + word + "' is neither 0 nor a number from 1.15 to 4";
+      })
       ->capture_default_str()
       ->excludes(exact);
   app->add_flag("--double", o->in_double, "compute in double precision");

@@ -24,10 +24,9 @@ struct Columns {
 Columns read_columns(const std::string& path) {
   Columns file;
   if (is_cfl(path)) {
-    const Shape dims = read_cfl(path).shape;  // reversed: spokes and samples stand before kx, ky, kz
     file.values = read_cfl_trajectory(path);
     file.plain.layout = PlainTrajectory::Layout::columns_first;
-    file.samples = {dims[13], dims[14]};
+    file.samples.assign(file.values.shape().begin() + 1, file.values.shape().end());
   } else {
     file.values = read_npy(path).to<double>();
     const Shape& shape = file.values.shape();
@@ -74,24 +73,28 @@ CoilArray read_coil_array(const std::string& path, const Shape& shape, const std
     file = read_cfl_image(path);
   }
   CoilArray result;
-  Index size = 1;
-  for (const Index n : shape) size *= n;
-  // A cfl image always has x, y and z, and a k-space its coils; a list of samples may stand for any shape of them.
-  const auto fits = [&](Shape got) {
-    if (!is_kspace)
-      while (got.size() > shape.size() && got.front() == 1) got.erase(got.begin());
-    return got == shape || (is_kspace && got == Shape{size});
-  };
   const Shape& got = file.shape;
-  const Shape rest = got.empty() ? Shape{} : Shape(got.begin() + 1, got.end());
-  if (fits(got)) {
-    result.has_coil_axis = false;
-  } else if (!got.empty() && got.front() > 0 && fits(rest)) {
-    result.has_coil_axis = true;
-    result.coils = got.front();
+  if (is_kspace) {
+    try {
+      const KspaceAxes axes = match_kspace(got, shape);
+      result.has_coil_axis = axes.has_coil_axis;
+      result.coils = axes.coils;
+    } catch (const ShapeError&) {
+      rethrow_with_context(path);
+    }
   } else {
-    throw ShapeError(fmt::format("{}: {} has shape {}, expected {} or [coils, ...] of it", path, what,
-                                 to_string(got), to_string(shape)));
+    // A cfl image always has x, y and z.
+    const auto fits = [&](Shape image) {
+      while (image.size() > shape.size() && image.front() == 1) image.erase(image.begin());
+      return image == shape;
+    };
+    result.has_coil_axis = !fits(got);
+    if (result.has_coil_axis) {
+      if (got.empty() || got.front() < 1 || !fits(Shape(got.begin() + 1, got.end())))
+        throw ShapeError(fmt::format("{}: {} has shape {}, expected {} or [coils, ...] of it", path, what,
+                                     to_string(got), to_string(shape)));
+      result.coils = got.front();
+    }
   }
   result.values = file.cast(type);
   const Index bad = type == DType::c64 ? first_not_finite(std::as_const(result.values).as<cfloat>())

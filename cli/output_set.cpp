@@ -43,6 +43,13 @@ void OutputSet::commit() {
   }
 }
 
+std::string OutputSet::by_final_names(std::string text) const {
+  for (const auto& file : files_)
+    for (std::size_t at; (at = text.find(file->temporary())) != std::string::npos;)
+      text.replace(at, file->temporary().size(), file->path());
+  return text;
+}
+
 std::vector<std::string> OutputSet::paths() const {
   std::vector<std::string> list;
   for (const auto& file : files_) list.push_back(file->path());

@@ -18,6 +18,8 @@ class OutputSet {
   /// The same for a BART pair: `base`.cfl and `base`.hdr. Gives the name to write to.
   std::string add_cfl(const std::string& base);
   void commit();
+  /// `text` with the names that the user knows in place of the temporary ones.
+  std::string by_final_names(std::string text) const;
   std::vector<std::string> paths() const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 #include "commands.hpp"
 #include "common.hpp"
@@ -34,21 +35,25 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 void check_outputs(const Options& o) {
   if (!can_save_image(o.output))
-    throw CLI::ValidationError("-o", fmt::format("'{}' has no known ending, expected {}", o.output, image_endings()));
+    throw CLI::ValidationError(
+        "-o", fmt::format("'{}' has no known ending, expected {}", o.output, image_endings()));
   // A long run must not end at a file that cannot be written: find out before it starts.
   OutputFile probe(o.output, o.existing());
   OutputFile sidecar(without_ending(o.output) + ".json", o.existing());
 }
 
 /// What the run was made of and what came of it: the sidecar, --json, and the report's tables.
-Json facts_of(const Options& o, const std::vector<Reconstruction>& results, const Plan& plan, double read_seconds) {
+Json facts_of(const Options& o, const std::vector<Reconstruction>& results, const Plan& plan,
+              double read_seconds) {
   int iterations = 0;
   double residual = 0, maps = 0, planning = 0, solve = 0;
   bool converged = true;
   const Reconstruction* worst = &results.front();  // the run's reason is that of the image furthest from done
   Json images = Json::array();
   for (const Reconstruction& r : results) {
-    const auto rank = [](const Reconstruction& x) { return std::pair(!x.convergence.converged, x.convergence.residual); };
+    const auto rank = [](const Reconstruction& x) {
+      return std::pair(!x.convergence.converged, x.convergence.residual);
+    };
     if (rank(r) > rank(*worst)) worst = &r;
     iterations = std::max(iterations, r.convergence.iterations);
     residual = std::max(residual, r.convergence.residual);
@@ -82,7 +87,8 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
           {"scaling", "unitary: y = F s rho / sqrt(voxels)"},
           {"device", to_string(c.device)},
           {"memory_bytes", plan.memory_bytes},
-          {"seconds", {{"read", read_seconds}, {"maps", maps}, {"plan", planning}, {"solve", solve}, {"write", 0.0}}},
+          {"seconds",
+           {{"read", read_seconds}, {"maps", maps}, {"plan", planning}, {"solve", solve}, {"write", 0.0}}},
           {"version", SPINLOOM_VERSION},
           {"compiler", SPINLOOM_COMPILER},
           {"cpu", detect_hardware().cpu_name},
@@ -100,14 +106,22 @@ void run(Options& o) {
     console.log()(severity, text);
   };
   check_outputs(o);
+  std::optional<ReconReport> report_files;
+  if (!o.report.empty()) report_files.emplace(o.report, o.existing());
 
   auto clock = std::chrono::steady_clock::now();
   o.load.log = o.recon.log = log;
-  if (!o.matrix.empty()) o.load.matrix = parse_matrix("--matrix", o.matrix);
+  if (!o.matrix.empty()) {
+    o.load.matrix = parse_matrix("--matrix", o.matrix);
+    if (o.load.matrix.size() < 2)
+      throw CLI::ValidationError("--matrix",
+                                 fmt::format("'{}' has one axis, expected Y,X or Z,Y,X", o.matrix));
+  }
   if (!o.units.empty()) o.load.unit = parse_trajectory_unit(o.units);
   Assembled scan = load_scan(o.scan, o.load);
   for (const std::string& line : scan.report.text()) console.note(line);
-  if (scan.measurements.empty()) throw FormatError(o.scan + ": holds no line of an image, so there is nothing to reconstruct");
+  if (scan.measurements.empty())
+    throw FormatError(o.scan + ": holds no line of an image, so there is nothing to reconstruct");
   std::shared_ptr<const Array<cfloat>> given;
   if (o.maps == "ones")
     o.recon.maps = MapsSource::ones;
@@ -148,7 +162,8 @@ void run(Options& o) {
     }
     images.push_back(crop_image(r.image, m.recon_matrix));
     histories.push_back(r.convergence.history);
-    if (!r.convergence.converged && o.recon.method == Method::cg) console.note("not converged: " + r.convergence.reason);
+    if (!r.convergence.converged && o.recon.method == Method::cg)
+      console.note("not converged: " + r.convergence.reason);
     // Only the first one's operators serve again; the rest is memory that the next image needs.
     r.image = {};
     r.maps.reset();
@@ -158,15 +173,16 @@ void run(Options& o) {
 
   clock = std::chrono::steady_clock::now();
   Image image = join_images(scan.measurements, std::move(images));
-  const bool magnitude = o.output_type == "magnitude" ||
-                         (o.output_type == "auto" && !o.output.ends_with(".npy") && !o.output.ends_with(".cfl"));
+  const bool magnitude =
+      o.output_type == "magnitude" ||
+      (o.output_type == "auto" && !o.output.ends_with(".npy") && !o.output.ends_with(".cfl"));
   Json facts = facts_of(o, results, plan, read_seconds);
   facts["output_type"] = magnitude ? "magnitude" : "complex";
   if (o.verify) facts["verify"] = verified;
   facts["warnings"] = warnings;
   check_interrupt();
   std::string report;
-  if (!o.report.empty()) report = write_recon_report(o.report, image, facts, histories, warnings, o.existing());
+  if (report_files) report = report_files->write(image, facts, histories, warnings);
   if (magnitude) image.data = image.data.cast(DType::f32, ComplexPart::magnitude);
   save_image(o.output, image, o.existing(), {.log = log});
   facts["seconds"]["write"] = seconds_since(clock);
@@ -174,7 +190,8 @@ void run(Options& o) {
   sidecar.write(facts.dump(2) + "\n");
   sidecar.commit();
 
-  std::string text = fmt::format("{}: {} {}", o.output, to_string(image.data.dtype), to_string(image.data.shape));
+  std::string text =
+      fmt::format("{}: {} {}", o.output, to_string(image.data.dtype), to_string(image.data.shape));
   const auto& s = facts["seconds"];
   if (o.recon.method == Method::cg)
     text += fmt::format("\n{} iterations, residual {:.2e} ({})", facts["iterations"].get<int>(),
@@ -184,14 +201,15 @@ void run(Options& o) {
                         facts["largest_eigenvalue"].get<double>(), facts["lambda_absolute"].get<double>());
   if (o.verify)
     text += fmt::format(
-        "\nagainst the exact DFT in double on {} samples and {} voxels: forward {:.1e}, adjoint {:.1e}, normal {:.1e}; "
+        "\nagainst the exact DFT in double on {} samples and {} voxels: forward {:.1e}, adjoint {:.1e}, "
+        "normal {:.1e}; "
         "adjoint gap {:.1e}",
-        verified["samples"].get<Index>(), verified["voxels"].get<Index>(), verified["relative_error_forward"].get<double>(),
-        verified["relative_error_adjoint"].get<double>(), verified["relative_error_normal"].get<double>(),
-        verified["adjoint_gap"].get<double>());
+        verified["samples"].get<Index>(), verified["voxels"].get<Index>(),
+        verified["relative_error_forward"].get<double>(), verified["relative_error_adjoint"].get<double>(),
+        verified["relative_error_normal"].get<double>(), verified["adjoint_gap"].get<double>());
   text += fmt::format("\nseconds: read {:.2f}, maps {:.2f}, plan {:.2f}, solve {:.2f}, write {:.2f}",
-                      s["read"].get<double>(), s["maps"].get<double>(), s["plan"].get<double>(), s["solve"].get<double>(),
-                      s["write"].get<double>());
+                      s["read"].get<double>(), s["maps"].get<double>(), s["plan"].get<double>(),
+                      s["solve"].get<double>(), s["write"].get<double>());
   if (!report.empty()) text += "\nreport: " + report;
   console.result(facts, text);
 }
@@ -202,7 +220,8 @@ Command add_recon(CLI::App& program) {
   auto* app = program.add_subcommand("recon", "Reconstruct an image from a scan");
   auto o = std::make_shared<Options>();
   app->add_option("scan", o->scan, "raw data: MRD (.h5, .mrd), BART cfl or npy k-space")->required();
-  app->add_option("-o,--output", o->output, "image to write: .nii.gz, .nii, .npy, .cfl or .png; NAME.json goes beside it")
+  app->add_option("-o,--output", o->output,
+                  "image to write: .nii.gz, .nii, .npy, .cfl or .png; NAME.json goes beside it")
       ->required();
   const auto choice = [&](const std::string& name, auto& target, auto words, const char* text) {
     app->add_option_function<std::string>(
@@ -219,24 +238,27 @@ Command add_recon(CLI::App& program) {
         },
         text);
   };
-  choice("--method", o->recon.method, std::map<std::string, Method>{{"cg", Method::cg}, {"gridding", Method::gridding}},
+  choice("--method", o->recon.method,
+         std::map<std::string, Method>{{"cg", Method::cg}, {"gridding", Method::gridding}},
          "cg (iterative SENSE, default) or gridding (density-compensated adjoint)");
   choice("--operator", o->recon.fourier,
          std::map<std::string, FourierKind>{
              {"toeplitz", FourierKind::toeplitz}, {"nufft", FourierKind::nufft}, {"dft", FourierKind::dft}},
          "toeplitz (default), nufft or dft (exact)");
   app->add_option("--tolerance", o->recon.tolerance, "relative error of the Fourier operator")
-      ->check(CLI::PositiveNumber)
+      ->check(above(0))
       ->capture_default_str();
   app->add_option("--iterations", o->recon.iterations, "limit of CG iterations")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   app->add_option("--stop", o->recon.stop, "relative residual of the normal equations to stop at")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(within(0, 0.999))
       ->capture_default_str();
-  auto* lambda = app->add_option("--lambda", o->recon.lambda,
-                                 "weight of the regularisation, relative to the largest eigenvalue of the normal operator")
-                     ->check(CLI::NonNegativeNumber);
+  auto* lambda =
+      app->add_option(
+             "--lambda", o->recon.lambda,
+             "weight of the regularisation, relative to the largest eigenvalue of the normal operator")
+          ->check(from(0));
   choice("--reg", o->recon.regularisation,
          std::map<std::string, Regularisation>{{"none", Regularisation::none},
                                                {"tikhonov", Regularisation::tikhonov},
@@ -246,32 +268,46 @@ Command add_recon(CLI::App& program) {
   choice("--combine", o->recon.combination,
          std::map<std::string, Combination>{{"sense", Combination::sense}, {"rss", Combination::rss}},
          "sense (default), or rss: every coil alone, then the root sum of squares");
-  auto* maps = app->add_option("--maps", o->maps, "sensitivity maps: a file [coils, z, y, x], estimate, or ones")->capture_default_str();
+  auto* maps =
+      app->add_option("--maps", o->maps, "sensitivity maps: a file [coils, z, y, x], estimate, or ones")
+          ->capture_default_str();
   app->add_option("--calibration-radius", o->recon.calibration_radius,
-                  "k-space centre that maps are estimated from [cycles per field of view]; 0: twice the radius that is well sampled")
-      ->check(CLI::NonNegativeNumber);
-  app->add_option("--map-window", o->recon.map_window, "box of the adaptive combination, odd [voxels]")->capture_default_str();
+                  "k-space centre that maps are estimated from [cycles per field of view]; 0: twice the "
+                  "radius that is well sampled")
+      ->check(from(0));
+  app->add_option("--map-window", o->recon.map_window, "box of the adaptive combination, odd [voxels]")
+      ->check([](const std::string& word) {
+        Index n = 0;
+        return CLI::detail::lexical_cast(word, n) && n > 0 && n % 2 == 1
+                   ? std::string()
+                   : "'" + word + "' is not an odd number from 1 on";
+      })
+      ->capture_default_str();
   choice("--start", o->recon.start,
-         std::map<std::string, StartingImage>{{"zero", StartingImage::zero}, {"gridding", StartingImage::gridding}},
+         std::map<std::string, StartingImage>{{"zero", StartingImage::zero},
+                                              {"gridding", StartingImage::gridding}},
          "starting image: zero (default) or gridding");
   app->add_option("--matrix", o->matrix, "matrix size Z,Y,X or Y,X instead of the header's");
   app->add_option("--traj", o->load.trajectory, "trajectory file, npy or cfl, instead of the stored one");
   app->add_option("--traj-units", o->units, "cycles-per-fov, cycles-per-pixel or radians")
       ->check(CLI::IsMember({"cycles-per-fov", "cycles-per-pixel", "radians"}));
   app->add_option("--group", o->load.group, "HDF5 group of the scan, when there are several");
-  app->add_option("--encoding", o->load.encoding, "encoding of the header to reconstruct");
+  app->add_option("--encoding", o->load.encoding, "encoding of the header to reconstruct")->check(from(0));
   app->add_flag("--merge-repetitions", o->load.merge_repetitions, "repetitions are samples of one image");
-  app->add_flag("--no-whitening", o->keep_noise, "leave the channels as they are, even when the scan has noise lines");
+  app->add_flag("--no-whitening", o->keep_noise,
+                "leave the channels as they are, even when the scan has noise lines");
   app->add_option("--coil-batch", o->recon.coil_batch, "coils transformed at a time; 0: what memory allows")
-      ->check(CLI::NonNegativeNumber);
+      ->check(from(0));
   app->add_option("--output-type", o->output_type, "magnitude, complex, or auto (complex in npy and cfl)")
       ->check(CLI::IsMember({"auto", "magnitude", "complex"}))
       ->capture_default_str();
   app->add_option("--report", o->report, "folder for an HTML report with slices and the convergence curve");
-  app->add_flag("--verify", o->verify, "compare the operator with the exact DFT in double on a random subset");
+  app->add_flag("--verify", o->verify,
+                "compare the operator with the exact DFT in double on a random subset");
   declare_common(*app, *o, with_device | with_threads | with_force);
-  app->footer("Example: spinloom recon scan.mrd -o image.nii.gz --report report --verify\n"
-              "References: Pruessmann et al. 2001, Magn. Reson. Med. 46:638; Fessler et al. 2005, IEEE TSP 53:3393");
+  app->footer(
+      "Example: spinloom recon scan.mrd -o image.nii.gz --report report --verify\n"
+      "References: Pruessmann et al. 2001, Magn. Reson. Med. 46:638; Fessler et al. 2005, IEEE TSP 53:3393");
   return {app, [=] {
             if (o->recon.regularisation == Regularisation::none && o->recon.lambda > 0) {
               if (reg->count() > 0) throw CLI::ValidationError("--lambda", "has no meaning with --reg none");

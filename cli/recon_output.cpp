@@ -21,9 +21,7 @@ std::string without_ending(const std::string& path) {
 
 namespace {
 
-std::string png_bytes(const Tensor& pixels, const std::string& folder, OutputFile::Existing existing) {
-  const std::string path = folder + "/image.png";
-  write_png(path, pixels, existing);
+std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;
   bytes << file.rdbuf();
@@ -41,26 +39,52 @@ Report::Table table_of(const std::string& title, const Json& object) {
 
 }  // namespace
 
-std::string write_recon_report(const std::string& folder, const Image& image, const Json& facts,
+ReconReport::Folder::Folder(const std::string& p) : path(p) {
+  std::error_code error, ignored;
+  is_new = std::filesystem::create_directories(path, error);
+  if (!std::filesystem::is_directory(path, ignored))
+    throw FileError(fmt::format("{}: cannot be made as a folder for the report: {}", path,
+                                error ? error.message() : std::string("a file of that name is in the way")));
+}
+
+ReconReport::Folder::~Folder() {
+  std::error_code ignored;
+  if (is_new && std::filesystem::is_empty(path, ignored)) std::filesystem::remove(path, ignored);
+}
+
+ReconReport::ReconReport(const std::string& folder, OutputFile::Existing existing)
+    : folder_(folder), picture_(folder + "/image.png", existing), existing_(existing) {
+  OutputFile page(folder + "/index.html", existing);
+}
+
+ReconReport::~ReconReport() = default;
+
+std::string ReconReport::write(const Image& image, const Json& facts,
                                const std::vector<std::vector<double>>& histories,
-                               const std::vector<std::string>& warnings, OutputFile::Existing existing) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!std::filesystem::is_directory(folder)) throw FileError(folder + ": cannot be created as a folder for the report");
+                               const std::vector<std::string>& warnings) {
   Report report;
   report.title = "Reconstruction of " + facts.at("scan").get<std::string>();
-  report.summary = fmt::format("{} image(s), {}", facts.at("images").size(), facts.at("reason").get<std::string>());
+  report.summary =
+      fmt::format("{} image(s), {}", facts.at("images").size(), facts.at("reason").get<std::string>());
   report.warnings = warnings;
   const Mosaic mosaic = make_mosaic(image.data);
-  report.pictures.push_back({fmt::format("magnitude, {} slice(s), grey from {:.4g} to {:.4g}", mosaic.slices.size(),
-                                         mosaic.window.low, mosaic.window.high),
-                             png_bytes(mosaic.pixels, folder, existing)});
+  try {
+    write_png(picture_.temporary(), mosaic.pixels, OutputFile::Existing::replace);
+  } catch (const FileError&) {
+    throw FileError(picture_.path() + ": cannot be written");
+  }
+  report.pictures.push_back({fmt::format("magnitude, {} slice(s), grey from {:.4g} to {:.4g}",
+                                         mosaic.slices.size(), mosaic.window.low, mosaic.window.high),
+                             bytes_of(picture_.temporary())});
   for (std::size_t i = 0; i < histories.size(); ++i)
     if (histories[i].size() > 1)
-      report.curves.push_back({histories.size() > 1 ? fmt::format("Convergence of image {}", i) : "Convergence",
-                               "relative residual", histories[i], 0});
+      report.curves.push_back(
+          {histories.size() > 1 ? fmt::format("Convergence of image {}", i) : "Convergence",
+           "relative residual", histories[i], 0});
   report.tables.push_back(table_of("Result", facts));
   for (const auto& [name, value] : facts.items())
     if (value.is_object()) report.tables.push_back(table_of(name, value));
-  return write_report(folder, report, existing);
+  const std::string page = write_report(folder_.path, report, existing_);
+  picture_.commit();
+  return page;
 }

@@ -50,7 +50,7 @@ Object load_object(const std::string& name, int dims, const Log& log) {
     object.phantom = read_phantom(name);
   } else {
     const Image image = load_image(name, {.group = {}, .log = log});
-    auto values = image.data.to<cdouble>();
+    const auto values = with_context(name, [&] { return image.data.to<cdouble>(); });
     Shape shape = values.shape();
     while (static_cast<int>(shape.size()) > dims && shape.front() == 1) shape.erase(shape.begin());
     if (static_cast<int>(shape.size()) != dims)
@@ -130,7 +130,11 @@ void Simulate::run() const {
   scan.fov_mm = parse_fov(fov_mm, scan.matrix, placed ? object.geometry : Geometry{});
   scan.geometry = placed ? object.geometry : centred(scan.matrix, scan.fov_mm);
   scan.kind = trajectory.mrd_kind();
-  scan.readouts = as_stored(trajectory.make(scan.matrix, seed), scan.matrix, scan_format(output));
+  try {
+    scan.readouts = as_stored(trajectory.make(scan.matrix, seed), scan.matrix, scan_format(output));
+  } catch (const ArgumentError& e) {
+    throw CLI::ValidationError("--trajectory", e.what());
+  }
   const Index samples = scan.readouts.trajectory->samples();
   talk.note(fmt::format("simulate: {}, matrix {}, {} readouts of {} samples, {} coil{}", trajectory.name,
                         to_string(scan.matrix), scan.readouts.readouts, scan.readouts.samples_per_readout,
@@ -138,14 +142,24 @@ void Simulate::run() const {
 
   SimulationOptions options{.coils = coils, .sigma = noise, .seed = seed, .progress = talk.progress()};
   if (has_snr) options.snr_db = snr_db;
-  Simulation made = object.phantom ? simulate_scan(*object.phantom, scan.readouts, scan.matrix, options)
-                                   : simulate_scan(object.voxels->view(), scan.readouts, scan.matrix, options);
+  Simulation made = object.phantom
+                        ? simulate_scan(*object.phantom, scan.readouts, scan.matrix, options)
+                        : simulate_scan(object.voxels->view(), scan.readouts, scan.matrix, options);
+  if (!all_finite<cfloat>(made.kspace.view()))
+    throw ArgumentError(
+        fmt::format("{}: samples or noise are too large for single precision; scale the phantom or the "
+                    "noise down",
+                    phantom));
   scan.kspace = std::move(made.kspace);
   scan.noise = std::move(made.noise);
   scan.maps = std::move(made.maps);
   scan.truth = std::move(made.truth);
   scan.truth_is_real = object.is_real;
-  writer.write(scan);
+  try {
+    writer.write(scan);
+  } catch (const FileError& e) {
+    throw FileError(files.by_final_names(e.what()));
+  }
   files.commit();
 
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -183,10 +197,10 @@ Command add_simulate(CLI::App& program) {
   auto* noise = app->add_option("--noise", s->noise,
                                 "standard deviation of the complex noise in each coil [units of "
                                 "k-space, whose value at k = 0 is the sum of the voxels]")
-                    ->check(CLI::NonNegativeNumber);
+                    ->check(from(0));
   app->add_option("--snr-db", s->snr_db,
                   "noise by signal-to-noise ratio instead: mean |k-space|^2 over its variance [dB]")
-      ->check(CLI::Range(-200.0, 200.0))
+      ->check(within(-200, 200))
       ->excludes(noise);
   app->add_option("--seed", s->seed, "for noise and random trajectories")->capture_default_str();
   app->add_option("-o,--output", s->output,
@@ -203,7 +217,6 @@ Command add_simulate(CLI::App& program) {
             s->has_snr = app->count("--snr-db") > 0;
             if (s->matrix.empty() && (s->phantom == "shepp-logan" || ends_with(s->phantom, ".json")))
               throw CLI::RequiredError("--matrix");
-            if (!std::isfinite(s->noise)) throw CLI::ValidationError("--noise", "is not a finite number");
             scan_format(s->output);
             s->run();
           }};

@@ -47,7 +47,8 @@ void run(const Options& o) {
                                         .columns = o.columns,
                                         .phase = o.phase,
                                         .window = o.window};
-  const spinloom::Mosaic mosaic = make_mosaic(image.data, options, console.log());
+  const spinloom::Mosaic mosaic =
+      spinloom::with_context(o.image, [&] { return make_mosaic(image.data, options, console.log()); });
   write_png(o.output, mosaic.pixels, o.existing());
   const Index height = mosaic.pixels.shape[0], width = mosaic.pixels.shape[1];
   Json json = {{"image", o.image},
@@ -68,7 +69,8 @@ void run(const Options& o) {
 Command add_view(CLI::App& program) {
   auto* app = program.add_subcommand("view", "Draw slices of an image as a PNG");
   auto o = std::make_shared<Options>();
-  app->add_option("IMAGE", o->image, "image (NIfTI, npy, cfl, PNG, MRD images); complex ones show their magnitude")
+  app->add_option("IMAGE", o->image,
+                  "image (NIfTI, npy, cfl, PNG, MRD images); complex ones show their magnitude")
       ->required();
   app->add_option("-o,--output", o->output, "PNG to write")->required()->check([](const std::string& name) {
     return name.ends_with(".png") ? std::string() : "'" + name + "' must end in .png";
@@ -77,9 +79,9 @@ Command add_view(CLI::App& program) {
   app->add_option("--axis", o->axis, "cut across this axis")
       ->check(CLI::IsMember({"z", "y", "x"}))
       ->capture_default_str();
-  app->add_option("--slice", o->slice, "this slice alone, counted from 0")->check(CLI::NonNegativeNumber);
+  app->add_option("--slice", o->slice, "this slice alone, counted from 0")->check(from(0));
   app->add_option("--columns", o->columns, "slices side by side; without it the mosaic is near a square")
-      ->check(CLI::PositiveNumber);
+      ->check(from(1));
   app->add_option_function<std::string>(
          "--window", [o](const std::string& text) { o->window = parse_window(text); },
          "values drawn black and white; without it the 1st and 99.5th percentile")

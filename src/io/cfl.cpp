@@ -119,7 +119,7 @@ Array<double> read_cfl_trajectory(const std::string& path) {
         format_dims(dims)));
   const auto k = array.as<cfloat>();
   const Index samples = dims[1] * dims[2];
-  Array<double> result({3, samples});
+  Array<double> result({3, dims[2], dims[1]});
   for (Index m = 0; m < samples; ++m)
     for (Index d = 0; d < 3; ++d) {
       const cfloat value = k[3 * m + d];
@@ -144,7 +144,7 @@ Array<cfloat> read_cfl_kspace(const std::string& path) {
         "{}: k-space has dimensions {}, expected (1, samples, spokes, coils); {} in the first looks "
         "like {}",
         path, format_dims(dims), dims[0], dims[0] == 3 ? "a trajectory" : "Cartesian data"));
-  Array<cfloat> kspace({dims[3], dims[1] * dims[2]});
+  Array<cfloat> kspace({dims[3], dims[2], dims[1]});
   const auto values = array.as<cfloat>();
   std::copy(values.begin(), values.end(), kspace.begin());
   return kspace;

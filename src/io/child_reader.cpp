@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +59,9 @@ void limit_memory(std::size_t bytes) {
 
 [[noreturn]] void run_child(const std::string& path, std::size_t memory, Pipe& data, Pipe& words,
                             const std::function<void(ChildPipe&)>& child) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a parent that is killed leaves no child behind
+  data.out.close();
+  words.out.close();
   limit_memory(memory);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);

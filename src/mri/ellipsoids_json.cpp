@@ -94,7 +94,10 @@ Phantom parse_phantom(const std::string& text) {
   try {
     file = Json::parse(text);
   } catch (const Json::exception& e) {
-    throw FormatError(fmt::format("phantom: not JSON ({}); {}", e.what(), schema));
+    const std::string what = e.what();  // "[json.exception...] what is wrong"
+    const std::size_t words = what.find("] ");
+    throw FormatError(fmt::format("phantom: not JSON ({}); {}",
+                                  words == std::string::npos ? what : what.substr(words + 2), schema));
   }
   if (!file.is_object() || !file.contains("ellipsoids") || !file["ellipsoids"].is_array())
     throw FormatError(fmt::format("phantom: no list \"ellipsoids\"; {}", schema));

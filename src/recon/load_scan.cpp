@@ -10,6 +10,7 @@
 #include "spinloom/io/mrd.hpp"
 #include "spinloom/io/npy.hpp"
 #include "spinloom/mri/encoding.hpp"
+#include "spinloom/ops/vector_ops.hpp"
 
 namespace spinloom {
 namespace {
@@ -48,7 +49,8 @@ std::string smallest_matrix(const TrajectoryFile& file) {
     for (Index m = 0; m < samples; ++m)
       largest = std::max(largest, std::abs(file.values[first ? c * samples + m : m * columns + c]));
     if (largest == 0 && columns == 3 && c == 0) continue;  // kz = 0: a 2D scan
-    text += fmt::format("{}{}", text.empty() ? "" : ",", std::max<Index>(1, static_cast<Index>(std::ceil(2 * largest))));
+    text += fmt::format("{}{}", text.empty() ? "" : ",",
+                        std::max<Index>(1, static_cast<Index>(std::ceil(2 * largest))));
   }
   return text;
 }
@@ -72,36 +74,43 @@ Assembled cartesian(const std::string& path, Array<cfloat> kspace, const LoadSca
   Shape matrix(kspace.shape().begin() + 1, kspace.shape().end());
   if (matrix.size() == 3 && matrix[0] == 1) matrix.erase(matrix.begin());
   if (!o.matrix.empty() && o.matrix != matrix)
-    throw ArgumentError(fmt::format("{}: is Cartesian k-space on a grid {}, which a matrix {} does not fit; a Cartesian "
-                                    "array is reconstructed on its own grid",
-                                    path, to_string(matrix), to_string(o.matrix)));
-  note(o.log, fmt::format("{}: no trajectory was given, so it is read as Cartesian k-space on a grid {}, centre at "
-                          "floor(N / 2)",
-                          path, to_string(matrix)));
+    throw ArgumentError(
+        fmt::format("{}: is Cartesian k-space on a grid {}, which a matrix {} does not fit; a Cartesian "
+                    "array is reconstructed on its own grid",
+                    path, to_string(matrix), to_string(o.matrix)));
+  note(o.log,
+       fmt::format("{}: no trajectory was given, so it is read as Cartesian k-space on a grid {}, centre at "
+                   "floor(N / 2)",
+                   path, to_string(matrix)));
   const Array<double> k = grid_positions(matrix);
-  const PlainTrajectory plain{k.view(), TrajectoryUnit::cycles_per_fov, PlainTrajectory::Layout::columns_first,
-                              PlainTrajectory::Order::zyx};
+  const PlainTrajectory plain{k.view(), TrajectoryUnit::cycles_per_fov,
+                              PlainTrajectory::Layout::columns_first, PlainTrajectory::Order::zyx};
   const Index coils = kspace.shape()[0];
-  return assemble_arrays(plain, View<const cfloat>(kspace.data(), {coils, count(matrix)}), matrix, o.log);
+  return with_context(path, [&] {
+    return assemble_arrays(plain, View<const cfloat>(kspace.data(), {coils, count(matrix)}), matrix, o.log);
+  });
 }
 
 Assembled on_trajectory(const std::string& path, const Array<cfloat>& kspace, const LoadScanOptions& o) {
   const TrajectoryFile file = read_trajectory(o.trajectory, o.unit);
   if (o.matrix.empty())
-    throw ArgumentError(fmt::format("{}: an array on a trajectory says nothing of its matrix size; give --matrix{}", path,
-                                    file.plain.unit == TrajectoryUnit::cycles_per_fov
-                                        ? " (the trajectory spans at least " + smallest_matrix(file) + ")"
-                                        : ""));
-  return assemble_arrays(file.plain, kspace.view(), o.matrix, o.log);
+    throw ArgumentError(
+        fmt::format("{}: an array on a trajectory says nothing of its matrix size; give --matrix{}", path,
+                    file.plain.unit == TrajectoryUnit::cycles_per_fov
+                        ? " (the trajectory spans at least " + smallest_matrix(file) + ")"
+                        : ""));
+  return with_context(path + " on " + o.trajectory,
+                      [&] { return assemble_arrays(file.plain, kspace.view(), o.matrix, o.log); });
 }
 
 Assembled load_npy(const std::string& path, const LoadScanOptions& o) {
   Array<cfloat> kspace = read_npy(path).to<cfloat>();
   if (!o.trajectory.empty()) return on_trajectory(path, kspace, o);
   if (kspace.shape().size() < 3 || kspace.shape().size() > 4)
-    throw ShapeError(fmt::format("{}: has shape {}; expected Cartesian k-space [coils, y, x] or [coils, z, y, x], or give "
-                                 "--traj for samples along a trajectory",
-                                 path, to_string(kspace.shape())));
+    throw ShapeError(
+        fmt::format("{}: has shape {}; expected Cartesian k-space [coils, y, x] or [coils, z, y, x], or give "
+                    "--traj for samples along a trajectory",
+                    path, to_string(kspace.shape())));
   return cartesian(path, std::move(kspace), o);
 }
 
@@ -111,11 +120,13 @@ Assembled load_cfl(const std::string& path, const LoadScanOptions& o) {
   Shape shape = tensor.shape;
   if (shape.size() == 3) shape = prepend(1, shape);
   if (shape.size() != 4)
-    throw ShapeError(fmt::format("{}: has dimensions beyond coils, {}; expected (x, y, z, coils)", path, to_string(shape)));
+    throw ShapeError(fmt::format("{}: has dimensions beyond coils, {}; expected (x, y, z, coils)", path,
+                                 to_string(shape)));
   if (shape[3] == 1 && shape[2] > 1)
-    throw ShapeError(fmt::format("{}: has {} values along its second dimension and 1 along its first, as samples of a "
-                                 "trajectory are stored; give --traj",
-                                 path, shape[2]));
+    throw ShapeError(
+        fmt::format("{}: has {} values along its second dimension and 1 along its first, as samples of a "
+                    "trajectory are stored; give --traj",
+                    path, shape[2]));
   const Array<cfloat> values = tensor.to<cfloat>();
   Array<cfloat> kspace(shape);
   std::copy(values.begin(), values.end(), kspace.begin());
@@ -135,7 +146,8 @@ Assembled load_mrd(const std::string& path, const LoadScanOptions& o) {
   } else if (o.unit) {
     assemble_options.unit = *o.unit;
   }
-  return assemble(scan, assemble_options, o.log);
+  return with_context(o.trajectory.empty() ? path : path + " on " + o.trajectory,
+                      [&] { return assemble(scan, assemble_options, o.log); });
 }
 
 }  // namespace
@@ -158,8 +170,11 @@ std::shared_ptr<const Array<cfloat>> load_coil_maps(const std::string& path, con
   if (wanted == 3 && shape.size() == 4 && shape[1] == 1) shape.erase(shape.begin() + 1);
   if (shape.size() + 1 == wanted || (wanted == 3 && shape.size() == 3 && shape[0] == 1 && m.coils() == 1))
     shape.size() + 1 == wanted ? void(shape.insert(shape.begin(), 1)) : void();
-  require_coil_maps(shape, m.coils(), m.matrix);
-  const auto values = image.data.to<cfloat>();
+  with_context(path, [&] { require_coil_maps(shape, m.coils(), m.matrix); });
+  const auto values = with_context(path, [&] { return image.data.to<cfloat>(); });
+  if (!all_finite<cfloat>(values.view()))
+    throw FormatError(path + ": sensitivity maps hold values that are not finite");
+  if (norm<cfloat>(values.view()) == 0) throw FormatError(path + ": sensitivity maps are 0 everywhere");
   auto maps = std::make_shared<Array<cfloat>>(shape);
   std::copy(values.begin(), values.end(), maps->begin());
   return maps;

@@ -31,7 +31,7 @@ class NufftCommand : public ::testing::Test {
     write_npy(path("kspace.npy"), Tensor::copy_of(kspace_), replace);
   }
 
-  std::string path(const std::string& name) const { return (folder_ / name); }
+  std::string path(const std::string& name) const { return folder_ / name; }
 
   /// [samples, 2] as (ky, kx), each times a factor.
   void write_trajectory(const std::string& name, double y, double x) const {
@@ -114,7 +114,14 @@ TEST_F(NufftCommand, ReadsAndWritesCfl) {
   EXPECT_LT(distance<cdouble>(x.view().reshaped(expected.shape()), expected.view()) / norm<cdouble>(expected),
             2e-6);
   ASSERT_EQ(run("forward --traj traj.cfl --in x.cfl -o y.cfl --matrix 9,12").code, 0);
-  EXPECT_EQ(read_cfl_kspace(path("y.cfl")).shape(), (Shape{2, samples}));
+  EXPECT_EQ(read_cfl_kspace(path("y.cfl")).shape(), (Shape{2, 4, 10}));
+
+  // Readouts where spokes should be: as many values, and another image.
+  kspace.reshape({2, 10, 4, 1});
+  write_cfl(path("swapped.cfl"), kspace, replace);
+  const auto swapped = run("adjoint --traj traj --in swapped -o x2.cfl --matrix 9,12");
+  EXPECT_EQ(swapped.code, 1);
+  EXPECT_NE(swapped.err.find("[2, 10, 4]"), std::string::npos) << swapped.err;
 }
 
 TEST_F(NufftCommand, TakesRealImagesOneDimensionAndNoSamples) {
@@ -147,8 +154,9 @@ TEST_F(NufftCommand, RefusesInWordsAndLeavesNoFile) {
   EXPECT_EQ(run(good + "-o x.png").code, 2);                           // unknown ending
   EXPECT_EQ(run(good + "-o x.npy --exact --tolerance 1e-3").code, 2);  // says two things
   EXPECT_EQ(run("adjoint --traj traj.npy --in kspace.npy -o x.npy --matrix 9,0").code, 2);
-  EXPECT_EQ(run(good + "-o x.npy --tolerance 0").code, 1);
-  EXPECT_EQ(run(good + "-o x.npy --oversampling 1").code, 1);
+  EXPECT_EQ(run(good + "-o x.npy --tolerance 0").code, 2);
+  EXPECT_EQ(run(good + "-o x.npy --tolerance nan").code, 2);
+  EXPECT_EQ(run(good + "-o x.npy --oversampling 1").code, 2);
   const auto shape = run("forward --traj traj.npy --in kspace.npy -o x.npy --matrix 9,12");
   EXPECT_EQ(shape.code, 1);
   EXPECT_NE(shape.err.find("[2, 40]"), std::string::npos) << shape.err;

@@ -32,8 +32,8 @@ class Recon : public ::testing::Test {
     const std::string command =
         SPINLOOM_COMMAND " " + arguments + " >" + (folder_ / "stdout") + " 2>" + (folder_ / "stderr");
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes((folder_ / "stdout")),
-            testing::read_bytes((folder_ / "stderr"))};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes(folder_ / "stdout"),
+            testing::read_bytes(folder_ / "stderr")};
   }
   Json json_of(const std::string& arguments) {
     const Outcome o = run(arguments + " --json --quiet");
@@ -45,7 +45,7 @@ class Recon : public ::testing::Test {
     EXPECT_EQ(o.code, code) << arguments << "\n" << o.err;
     EXPECT_NE(o.err.find(words), std::string::npos) << o.err;
     EXPECT_EQ(o.out, "");
-    for (const auto& entry : fs::directory_iterator(fs::path((folder_ / "x")).parent_path()))
+    for (const auto& entry : fs::directory_iterator(fs::path(folder_ / "x").parent_path()))
       EXPECT_TRUE(entry.path().filename() == "stdout" || entry.path().filename() == "stderr" ||
                   entry.path().filename() == "given")
           << "left behind: " << entry.path();
@@ -53,8 +53,33 @@ class Recon : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
+// As when a pager is closed, or the disk that a log goes to is full.
+TEST_F(Recon, GoesOnWithoutAnyoneToTalkTo) {
+  const auto code = [](const std::string& arguments) {
+    return WEXITSTATUS(std::system((SPINLOOM_COMMAND " " + arguments + " >/dev/null").c_str()));
+  };
+  EXPECT_EQ(code("recon " + brain + " --iterations 1 -o " + (folder_ / "x.npy") + " 2>/dev/full"), 0);
+  EXPECT_EQ(code("view " + (folder_ / "x.npy") + " -o " + (folder_ / "x.png") + " 2>&-"), 0);
+  EXPECT_EQ(code("recon missing.mrd -o " + (folder_ / "y.npy") + " 2>/dev/full"), 1);
+  EXPECT_EQ(code("nonsense 2>/dev/full"), 2);
+}
+
+TEST_F(Recon, ChecksTheReportBeforeTheWork) {
+  const std::string image = " -o " + (folder_ / "x.nii") + " --report ";
+  testing::write_bytes(folder_ / "given", "a file");
+  expect_failure("recon " + brain + image + (folder_ / "given"), 1,
+                 "cannot be made as a folder for the report");
+  expect_failure("recon missing.mrd" + image + (folder_ / "report"), 1,
+                 "missing.mrd");  // and no empty folder stays
+  fs::create_directory(folder_ / "old");
+  testing::write_bytes(folder_ / "old/index.html", "of another run");
+  EXPECT_EQ(run("recon " + brain + image + (folder_ / "old")).code, 1);
+  EXPECT_FALSE(fs::exists(folder_ / "old/image.png"));
+  EXPECT_FALSE(fs::exists(folder_ / "x.nii"));
+}
+
 TEST_F(Recon, MakesTheBrainFromAMeasuredRadialScan) {
-  const std::string out = (folder_ / "brain.nii.gz");
+  const std::string out = folder_ / "brain.nii.gz";
   const Json j = json_of("recon " + brain + " -o " + out + " --verify --report " + (folder_ / "report"));
   EXPECT_TRUE(j["converged"]);
   EXPECT_LE(j["residual"], 1e-3);
@@ -69,19 +94,19 @@ TEST_F(Recon, MakesTheBrainFromAMeasuredRadialScan) {
   const Quality q = compare_images(image.data, reference.data, {.fit_scale = true});
   EXPECT_GT(q.psnr_db, 38);  // 39.2 when written; the peer's SENSE reaches 32.5
   EXPECT_GT(q.correlation, 0.998);
-  EXPECT_EQ(Json::parse(testing::read_bytes((folder_ / "brain.json")))["iterations"], j["iterations"]);
-  const std::string page = testing::read_bytes((folder_ / "report/index.html"));
+  EXPECT_EQ(Json::parse(testing::read_bytes(folder_ / "brain.json"))["iterations"], j["iterations"]);
+  const std::string page = testing::read_bytes(folder_ / "report/index.html");
   EXPECT_NE(page.find("<svg"), std::string::npos);
   EXPECT_NE(page.find("data:image/png;base64,"), std::string::npos);
 }
 
 TEST_F(Recon, MatchesTheBrainCloserCoilByCoil) {
   // The truth is a root sum of squares of noisy coils, and so is this: 41.8 dB when written.
-  const std::string out = (folder_ / "rss.nii.gz");
+  const std::string out = folder_ / "rss.nii.gz";
   json_of("recon " + brain + " -o " + out + " --combine rss --stop 1e-4");
   EXPECT_GT(compare_images(load_image(out).data, load_image(truth).data, {.fit_scale = true}).psnr_db, 41.5);
   fs::remove(out);
-  fs::remove((folder_ / "rss.json"));
+  fs::remove(folder_ / "rss.json");
   expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --combine rss --maps ones", 2, "--maps");
 }
 
@@ -97,7 +122,7 @@ TEST_F(Recon, GivesTheSameBitsForAnyThreadCount) {
 }
 
 TEST_F(Recon, ReadsASpiralInItsStatedUnit) {
-  const std::string out = (folder_ / "spiral.nii");
+  const std::string out = folder_ / "spiral.nii";
   const Json j =
       json_of("recon " + data + "jemris_spiral_slc30.h5 -o " + out + " --traj-units cycles-per-fov");
   const Image image = load_image(out);
@@ -115,8 +140,8 @@ TEST_F(Recon, ComparesAndDrawsASeriesOfAnMrdFile) {
   EXPECT_EQ(j["nrmse"], 0);
   EXPECT_EQ(run("view " + series + " --group images/image_1 -o " + (folder_ / "x.png")).code, 0);
   EXPECT_EQ(run("convert " + series + " " + (folder_ / "x.nii") + " --group images/image_2").code, 0);
-  fs::remove((folder_ / "x.png"));
-  fs::remove((folder_ / "x.nii"));
+  fs::remove(folder_ / "x.png");
+  fs::remove(folder_ / "x.nii");
   expect_failure("view " + series + " -o " + (folder_ / "x.png"), 1, "--group");
 }
 
@@ -125,7 +150,7 @@ TEST_F(Recon, RefusesATrajectoryInAnotherUnit) {
 }
 
 TEST_F(Recon, AgreesWithAnotherToolboxOnItsOwnRadialSet) {
-  const std::string out = (folder_ / "radial.cfl");
+  const std::string out = folder_ / "radial.cfl";
   json_of("recon " + data + "bart_radial_ksp --traj " + data + "bart_radial_traj --matrix 32,32 --maps " +
           data + "bart_sens --iterations 60 --stop 0 -o " + out);
   const Image image = load_image(out), reference = load_image(data + "bart_pics");
@@ -157,7 +182,7 @@ TEST_F(Recon, BringsASimulatedScanBackToItsTruthFromEveryFormat) {
                  {"n.npy", "n_ksp.npy --traj n_traj.npy --maps n_maps.npy --matrix 24,40"}};
   Tensor first;
   for (const auto& format : formats) {
-    const std::string in = "cd " + fs::path((folder_ / "x")).parent_path().string() + " && ";
+    const std::string in = "cd " + fs::path(folder_ / "x").parent_path().string() + " && ";
     const std::string stem(1, format.scan[0]);
     ASSERT_EQ(std::system(
                   (in + SPINLOOM_COMMAND + " simulate" + what + " --quiet -o " + format.scan + " >/dev/null")
@@ -167,7 +192,7 @@ TEST_F(Recon, BringsASimulatedScanBackToItsTruthFromEveryFormat) {
         std::system(
             (in + SPINLOOM_COMMAND + " recon " + format.arguments + " --quiet -o r.nii >/dev/null").c_str()),
         0);
-    Tensor got = load_image((folder_ / "r.nii")).data.clone();
+    Tensor got = load_image(folder_ / "r.nii").data.clone();
     const Tensor expected = load_image((folder_ / stem + "_truth.nii.gz")).data.clone();
     got.reshape(expected.shape);
     // The truth ends at the edge of sampled k-space and SENSE extrapolates beyond it, which 24 x 40 voxels show.
@@ -175,8 +200,8 @@ TEST_F(Recon, BringsASimulatedScanBackToItsTruthFromEveryFormat) {
     if (first.size() == 0) first = got.clone();
     EXPECT_LT(compare_images(got, first).nrmse, 1e-3)
         << format.scan;  // positions in float or double, CG to 1e-3
-    fs::remove((folder_ / "r.nii"));
-    fs::remove((folder_ / "r.json"));
+    fs::remove(folder_ / "r.nii");
+    fs::remove(folder_ / "r.json");
   }
 }
 
@@ -200,12 +225,12 @@ TEST_F(Recon, FailsInOneLineAndLeavesNothing) {
 
 TEST_F(Recon, DoesNotReplaceAFileUnasked) {
   testing::write_bytes((folder_ / "given"), "precious");
-  fs::create_directories((folder_ / "d"));
+  fs::create_directories(folder_ / "d");
   testing::write_bytes((folder_ / "d/brain.nii"), "precious");
   const Outcome o = run("recon " + brain + " -o " + (folder_ / "d/brain.nii") + " --iterations 1");
   EXPECT_EQ(o.code, 1);
   EXPECT_NE(o.err.find("--force"), std::string::npos) << o.err;
-  EXPECT_EQ(testing::read_bytes((folder_ / "d/brain.nii")), "precious");
+  EXPECT_EQ(testing::read_bytes(folder_ / "d/brain.nii"), "precious");
 }
 
 TEST_F(Recon, StopsAtAnInterruptAndLeavesNothing) {
@@ -214,8 +239,8 @@ TEST_F(Recon, StopsAtAnInterruptAndLeavesNothing) {
                               " --operator dft --stop 0 --iterations 100000 2>" + (folder_ / "stderr");
   const int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_NE(testing::read_bytes((folder_ / "stderr")).find("interrupted"), std::string::npos);
-  for (const auto& entry : fs::directory_iterator(fs::path((folder_ / "x")).parent_path()))
+  EXPECT_NE(testing::read_bytes(folder_ / "stderr").find("interrupted"), std::string::npos);
+  for (const auto& entry : fs::directory_iterator(fs::path(folder_ / "x").parent_path()))
     EXPECT_EQ(entry.path().filename(), "stderr");
 }
 

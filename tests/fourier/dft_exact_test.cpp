@@ -6,6 +6,7 @@
 
 #include "fourier/random_trajectory.hpp"
 #include "operator_suite.hpp"
+#include "spinloom/core/interrupt.hpp"
 #include "spinloom/fourier/dft.hpp"
 
 namespace spinloom {
@@ -195,6 +196,16 @@ TEST(ExactDft, HoldsLargeAmplitudes) {
 TEST(ExactDft, FloatErrorDoesNotGrowWithTheNumberOfSamples) {
   const Problem<float> p({3, 4}, 200000, 1, 9);
   EXPECT_LT(relative_error(adjoint_of(*p.fast, p.y), adjoint_of(*p.slow, p.y)), 5e-7);
+}
+
+TEST(ExactDft, StopsWhenAsked) {
+  const Problem<float> p({3, 4}, 20, 1, 9);
+  for (const auto& dft : {p.fast, p.slow}) {
+    request_interrupt();
+    EXPECT_THROW(adjoint_of(*dft, p.y), Interrupted) << dft->name();
+    EXPECT_THROW(forward_of(*dft, p.x), Interrupted) << dft->name();
+    clear_interrupt();
+  }
 }
 
 TEST(ExactDft, RefusesWhatItCannotServe) {

@@ -115,9 +115,9 @@ TEST(Cfl, ImagesKeepInnerAxesOfOne) {
 TEST(Cfl, KspaceKeepsItsAxesForOneCoilAndForOneSpoke) {
   const TemporaryFolder folder;
   const auto one_coil = read_cfl_kspace(write_pair(folder, "a", "1 64 33 1", 64 * 33));
-  EXPECT_EQ(one_coil.shape(), (Shape{1, 64 * 33}));
+  EXPECT_EQ(one_coil.shape(), (Shape{1, 33, 64}));
   const auto one_spoke = read_cfl_kspace(write_pair(folder, "b", "1 64 1 4", 64 * 4));
-  EXPECT_EQ(one_spoke.shape(), (Shape{4, 64}));
+  EXPECT_EQ(one_spoke.shape(), (Shape{4, 1, 64}));
   EXPECT_EQ(one_spoke[2 * 64], cfloat(129, 0));
   const auto written_out =
       read_cfl_kspace(write_pair(folder, "c", "1 64 1 4 1 1 1 1 1 1 1 1 1 1 1 1", 64 * 4));
@@ -127,7 +127,7 @@ TEST(Cfl, KspaceKeepsItsAxesForOneCoilAndForOneSpoke) {
 TEST(Cfl, TrajectoryIsTurnedIntoZYX) {
   const TemporaryFolder folder;
   const auto k = read_cfl_trajectory(write_pair(folder, "t", "3 2 2", 12));
-  EXPECT_EQ(k.shape(), (Shape{3, 4}));
+  EXPECT_EQ(k.shape(), (Shape{3, 2, 2}));
   EXPECT_EQ(k[0 * 4 + 1], 6);   // kz of sample 1: third value of the second triple
   EXPECT_EQ(k[2 * 4 + 3], 10);  // kx of sample 3
 }

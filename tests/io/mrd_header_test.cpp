@@ -116,6 +116,12 @@ TEST(MrdHeader, IgnoresEmptyElements) {
   EXPECT_EQ(parsed.scan.larmor_frequency_hz, 0);
 }
 
+TEST(MrdHeader, SaysThatAMatrixIsMissing) {
+  EXPECT_TRUE(parse(header(box("encodedSpace", "8", "8", ""))).scan.encodings[0].encoded.has_matrix);
+  EXPECT_FALSE(parse(header(box("encodedSpace", "", "8", "1"))).scan.encodings[0].encoded.has_matrix);
+  EXPECT_FALSE(parse(header(box("encodedSpace", "8", "0", "1"))).scan.encodings[0].encoded.has_matrix);
+}
+
 TEST(MrdHeader, NamesWhatIsWrongWithAMatrix) {
   EXPECT_NE(message_of([] {
               parse(header(box("encodedSpace", "eight", "8", "1")));

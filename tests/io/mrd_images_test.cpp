@@ -115,7 +115,7 @@ TEST(MrdImages, RefusesToChooseAmongSeriesAndToFindNone) {
     dataset.appendImage("image_1", ISMRMRD::Image<float>(3, 2, 1, 1));
     dataset.appendImage("image_2", ISMRMRD::Image<float>(3, 2, 1, 1));
   }
-  const std::string path = (folder / "a.h5");
+  const std::string path = folder / "a.h5";
   EXPECT_NE(message_of([&] {
               read_mrd_images(path);
             }).find("holds 2 image series, /images/image_1, /images/image_2"),

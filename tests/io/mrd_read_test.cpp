@@ -173,7 +173,7 @@ TEST(MrdRead, RefusesCompressedSamples) {
 
 TEST(MrdRead, AsksWhichOfSeveralScansAndFindsItByName) {
   const TemporaryFolder folder;
-  const std::string path = (folder / "a.h5");
+  const std::string path = folder / "a.h5";
   write_as(path, radial_scan(8, 3, 1), {.group = "noise"});
   write_as(path, radial_scan(8, 5, 1), {.group = "image"});
   EXPECT_NE(error_of(path).find("holds 2 scans, in /image, /noise; choose one by --group"), std::string::npos)
@@ -192,7 +192,7 @@ TEST(MrdRead, FindsAScanUnderAnyName) {
 
 TEST(MrdRead, IgnoresWaveformsAndOtherArrays) {
   const TemporaryFolder folder;
-  const std::string path = (folder / "a.h5");
+  const std::string path = folder / "a.h5";
   write_as(path, radial_scan(8, 3, 1));
   {
     const hdf5::Handle file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
@@ -207,7 +207,7 @@ TEST(MrdRead, IgnoresWaveformsAndOtherArrays) {
 
 TEST(MrdRead, RefusesAFastMriFileAndListsWhatItHolds) {
   const TemporaryFolder folder;
-  const std::string path = (folder / "a.h5");
+  const std::string path = folder / "a.h5";
   {
     const hdf5::Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
     const hsize_t shape[] = {2, 3, 8, 8};
@@ -226,7 +226,7 @@ TEST(MrdRead, RefusesAFastMriFileAndListsWhatItHolds) {
 
 TEST(MrdRead, RefusesMrdVersion2ByName) {
   const TemporaryFolder folder;
-  const std::string path = (folder / "a.h5");
+  const std::string path = folder / "a.h5";
   {
     const hdf5::Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
     const hdf5::Handle group =
@@ -242,7 +242,7 @@ TEST(MrdRead, RefusesMrdVersion2ByName) {
 
 TEST(MrdRead, RefusesALineCountThatWasNeverStored) {
   const TemporaryFolder folder;
-  const std::string path = (folder / "a.h5");
+  const std::string path = folder / "a.h5";
   write_mrd(path, radial_scan(8, 3, 1), OutputFile::Existing::refuse);
   {
     const hdf5::Handle file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
@@ -268,7 +268,7 @@ TEST(MrdRead, SaysWhatIsWrongWithFilesThatAreNone) {
 // One of our errors in one line and nothing printed by HDF5, wherever a copy was cut off.
 TEST(MrdRead, RefusesFilesThatAreCutShort) {
   const TemporaryFolder folder;
-  const std::string whole = (folder / "whole.h5"), broken = (folder / "broken.h5");
+  const std::string whole = (folder / "whole.h5"), broken = folder / "broken.h5";
   write_mrd(whole, radial_scan(8, 9, 2), OutputFile::Existing::refuse);
   const std::string bytes = read_bytes(whole);
   ::testing::internal::CaptureStderr();
@@ -284,7 +284,7 @@ TEST(MrdRead, RefusesFilesThatAreCutShort) {
 // A member that reaches beyond its record makes HDF5 read beyond its buffers.
 TEST(MrdRead, RefusesADamagedDescriptionOfRecords) {
   const TemporaryFolder folder;
-  const std::string path = (folder / "a.h5");
+  const std::string path = folder / "a.h5";
   write_mrd(path, radial_scan(8, 9, 2), OutputFile::Existing::refuse);
   std::string bytes = read_bytes(path);
   const std::size_t name = bytes.find(std::string("flags\0", 6));  // followed by its offset in the record

@@ -74,6 +74,39 @@ TEST(AssembleArrays, DropsAKzThatIsZero) {
   EXPECT_THROW(assemble_arrays({values.view()}, kspace, {10, 12}), FormatError);
 }
 
+TEST(AssembleArrays, MatchesKspaceWithItsTrajectoryByAxes) {
+  const Shape spokes{4, 64}, list{256};
+  const auto coils = [](const Shape& kspace, const Shape& samples) {
+    return match_kspace(kspace, samples).coils;
+  };
+  EXPECT_EQ(coils({4, 64}, spokes), 1);
+  EXPECT_EQ(coils({1, 4, 64}, spokes), 1);
+  EXPECT_EQ(coils({3, 4, 64}, spokes), 3);
+  EXPECT_EQ(coils({3, 256}, spokes), 3);
+  EXPECT_EQ(coils({256}, spokes), 1);
+  EXPECT_EQ(coils({4, 64}, list), 1);
+  EXPECT_EQ(coils({3, 4, 64}, list), 3);
+  EXPECT_EQ(coils({3, 256, 1}, {256, 1}), 3);
+  EXPECT_EQ(coils({2, 0}, {0}), 2);
+  // The same number of values, but coils where spokes should be, or axes swapped.
+  for (const Shape& bad :
+       {Shape{4, 1, 64}, Shape{64, 4}, Shape{1, 64, 4}, Shape{64, 4, 1}, Shape{256, 1, 1}, Shape{}})
+    EXPECT_THROW(match_kspace(bad, spokes), ShapeError) << to_string(bad);
+}
+
+TEST(AssembleArrays, PlacesSamplesOffAPlaneOfOneVoxel) {
+  auto k = Array<double>::zeros({3, 3});
+  k[0 * 3 + 0] = 0.25, k[1 * 3 + 1] = 2, k[2 * 3 + 2] = -3;
+  const PlacedTrajectory placed = place_trajectory({.values = std::as_const(k).view(),
+                                                    .unit = TrajectoryUnit::cycles_per_fov,
+                                                    .layout = PlainTrajectory::Layout::columns_last,
+                                                    .order = PlainTrajectory::Order::zyx},
+                                                   {1, 8, 8});
+  EXPECT_EQ(placed.matrix, (Shape{1, 8, 8}));
+  EXPECT_EQ(placed.trajectory->axis(0)[0], 0.25);
+  EXPECT_EQ(placed.trajectory->axis(2)[2], -3);
+}
+
 TEST(AssembleArrays, RefusesWhatDoesNotFitAndSaysBothSizes) {
   const auto k = random_trajectory({9, 12}, 40, 1);
   const Array<double> values =
@@ -82,7 +115,7 @@ TEST(AssembleArrays, RefusesWhatDoesNotFitAndSaysBothSizes) {
   const Array<cfloat> good = random_kspace({2, 40}, 1), bad = random_kspace({40, 2, 2}, 1);
   EXPECT_NE(message_of([&] {
               assemble_arrays(plain, bad, {9, 12});
-            }).find("k-space has shape [40, 2, 2], but the trajectory has 40 samples; expected [coils, 40]"),
+            }).find("k-space has shape [40, 2, 2], but the trajectory's samples have ["),
             std::string::npos);
   EXPECT_THROW(assemble_arrays(plain, good, {}), ArgumentError);
   EXPECT_THROW(assemble_arrays(plain, good, {0, 12}), ArgumentError);

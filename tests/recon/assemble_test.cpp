@@ -78,6 +78,13 @@ TEST(Assemble, GivesTheSameFromAllUnits) {
   expect_same(a.measurements[0], c.measurements[0], 64 * 6e-8);  // a rounding of the float in the file
 }
 
+TEST(Assemble, AsksForAMatrixWhereTheHeaderHasNone) {
+  RawScan scan = radial_scan(8, 9, 2);
+  scan.encodings[0].encoded.has_matrix = false;
+  EXPECT_NE(message_of([&] { assemble(scan); }).find("--matrix"), std::string::npos);
+  EXPECT_EQ(assemble(scan, {.matrix = {16, 16}}).measurements.front().matrix, (Shape{16, 16}));
+}
+
 TEST(Assemble, RefusesAnotherUnitAndSaysWhichWouldFit) {
   RawScan scan = radial_scan(64, 9, 1);
   scale_trajectory(scan, 64);

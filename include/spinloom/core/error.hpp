@@ -63,4 +63,14 @@ class Interrupted : public Error {
 /// Call inside a catch block; rethrows what is being handled.
 [[noreturn]] void rethrow_with_context(const std::string& context);
 
+/// What `body` gives; its errors get `context` in front.
+template <class Body>
+auto with_context(const std::string& context, const Body& body) {
+  try {
+    return body();
+  } catch (const Error&) {
+    rethrow_with_context(context);
+  }
+}
+
 }  // namespace spinloom

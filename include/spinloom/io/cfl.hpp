@@ -27,11 +27,11 @@ void write_cfl(const std::string& path, const Tensor& array, OutputFile::Existin
 /// dimensions in front of it up to the last that is not 1. x, y and z are kept even when they are 1.
 Tensor read_cfl_image(const std::string& path);
 
-/// A trajectory (3, samples, spokes): [3, samples * spokes] as (kz, ky, kx) in cycles per field of view, as
+/// A trajectory (3, samples, spokes): [3, spokes, samples] as (kz, ky, kx) in cycles per field of view, as
 /// BART means it. Refused: other dimensions above 1, a first dimension other than 3, imaginary parts.
 Array<double> read_cfl_trajectory(const std::string& path);
 
-/// Non-Cartesian k-space (1, samples, spokes, coils): [coils, samples * spokes]. Refused: other dimensions
+/// Non-Cartesian k-space (1, samples, spokes, coils): [coils, spokes, samples]. Refused: other dimensions
 /// above 1, and a first dimension above 1 (Cartesian data).
 Array<cfloat> read_cfl_kspace(const std::string& path);
 

@@ -58,6 +58,7 @@ struct Acquisition {
 /// A box of k-space or of the image. Order [z, y, x], as everywhere.
 struct EncodedBox {
   Shape matrix{1, 1, 1};
+  bool has_matrix = true;  ///< the file gives it along x and y; where it does not, 1 stands there
   std::array<double, 3> fov_mm{0, 0, 0};  ///< 0: the file does not say
 };
 

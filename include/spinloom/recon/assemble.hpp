@@ -64,15 +64,28 @@ Assembled assemble(const RawScan& scan, const AssembleOptions& options = {}, con
 Assembled assemble_arrays(const PlainTrajectory& trajectory, View<const cfloat> kspace, const Shape& matrix,
                           const Log& log = {});
 
+/// What the axes of an array of k-space are.
+struct KspaceAxes {
+  Index coils = 1;
+  bool has_coil_axis = false;
+};
+
+/// Matches k-space of shape `kspace` with a trajectory whose samples have shape `samples`: [samples...] of one coil, or
+/// [coils, samples...]. Either may be a plain list in the same order. Throws ShapeError otherwise, so that swapped axes
+/// are not taken for data.
+KspaceAxes match_kspace(const Shape& kspace, const Shape& samples);
+
 /// Positions that a transform can take, and the matrix that they belong to.
 struct PlacedTrajectory {
   std::shared_ptr<const Trajectory> trajectory;
-  Shape matrix;  ///< that asked for without an axis z of one voxel, and with an axis y of one voxel in 1D
+  Shape
+      matrix;  ///< that asked for without an axis z of one voxel where kz is 0, and with an axis y of one voxel in 1D
 };
 
 /// A trajectory without data, checked as assemble_arrays() does; `matrix` may also be [x], for one column, and there
 /// may be no sample at all.
-PlacedTrajectory place_trajectory(const PlainTrajectory& trajectory, const Shape& matrix, const Log& log = {});
+PlacedTrajectory place_trajectory(const PlainTrajectory& trajectory, const Shape& matrix,
+                                  const Log& log = {});
 
 /// What make_raw_scan() turns into acquisitions.
 struct ScanDescription {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "spinloom/core/interrupt.hpp"
+
 namespace spinloom::reference {
 namespace {
 
@@ -28,6 +30,7 @@ cdouble dft_forward_at(const Trajectory& k, const Shape& matrix, View<const cdou
   const double* positions = k.view().data;
   const Index samples = k.samples(), voxels = count(matrix);
   cdouble sum = 0;
+  check_interrupt();
   for (Index n = 0; n < voxels; ++n) sum += image[n] * unit(-turns(positions, samples, matrix, sample, n));
   return sum;
 }
@@ -36,6 +39,7 @@ cdouble dft_adjoint_at(const Trajectory& k, const Shape& matrix, View<const cdou
   const double* positions = k.view().data;
   const Index samples = k.samples();
   cdouble sum = 0;
+  check_interrupt();
   for (Index m = 0; m < samples; ++m) sum += kspace[m] * unit(turns(positions, samples, matrix, m, voxel));
   return sum;
 }

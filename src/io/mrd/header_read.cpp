@@ -53,11 +53,12 @@ double number_or(const pugi::xml_node& node, double otherwise, const Log& log) {
   return number;
 }
 
+/// 0 where the header says nothing.
 Index matrix_size(const pugi::xml_node& matrix, const char* axis, const std::string& where, const Log& log) {
   const std::string value = text(child(matrix, axis));
   if (value.empty()) {
-    warn(log, fmt::format("header: {} has no matrix size along {}; taken as 1", where, axis));
-    return 1;
+    warn(log, fmt::format("header: {} has no matrix size along {}", where, axis));
+    return 0;
   }
   double number = 0;
   if (!parse(value, number))
@@ -69,8 +70,8 @@ Index matrix_size(const pugi::xml_node& matrix, const char* axis, const std::str
         fmt::format("header: {} matrix size {} is {}, expected 1 to {}", where, axis, value, largest_matrix));
   if (rounded != number)
     warn(log, fmt::format("header: {} matrix size {} is {}; taken as {}", where, axis, value, rounded));
-  if (rounded == 0) warn(log, fmt::format("header: {} matrix size {} is 0; taken as 1", where, axis));
-  return std::max<Index>(1, static_cast<Index>(rounded));
+  if (rounded == 0) warn(log, fmt::format("header: {} matrix size {} is 0", where, axis));
+  return static_cast<Index>(rounded);
 }
 
 EncodedBox read_box(const pugi::xml_node& node, const std::string& where, const Log& log) {
@@ -80,7 +81,9 @@ EncodedBox read_box(const pugi::xml_node& node, const std::string& where, const 
   const char* axes[] = {"z", "y", "x"};
   bool is_zero = false, is_small = false;
   for (std::size_t d = 0; d < 3; ++d) {
-    box.matrix[d] = matrix_size(matrix, axes[d], where, log);
+    const Index voxels = matrix_size(matrix, axes[d], where, log);
+    box.has_matrix = box.has_matrix && (voxels > 0 || d == 0);  // a 2D scan need not say that z is 1
+    box.matrix[d] = std::max<Index>(1, voxels);
     const double mm = number_or(child(fov, axes[d]), 0, log);
     box.fov_mm[d] = std::max(0.0, mm);
     // A single slice may be any thickness, so z says nothing about the unit.

@@ -41,6 +41,8 @@ Grid choose_grid(const Encoding& encoding, const AssembleOptions& options, bool 
     grid.recon = grid.matrix;
     return grid;
   }
+  if (!encoding.encoded.has_matrix)
+    throw FormatError("header: encodedSpace has no matrix size along x or y; give one by --matrix");
   for (std::size_t d = 0; d < 3; ++d) {
     const double encoded = encoding.encoded.fov_mm[d], kept = encoding.recon.fov_mm[d];
     const double share = encoded > 0 && kept > 0 ? kept / encoded : 1.0;
