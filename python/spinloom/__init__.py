@@ -23,7 +23,13 @@ from .errors import (
 from .linear_operators import Encoding, Identity, LinearOperator, NormalOperator, Nufft
 from .mri import density_compensation, estimate_coil_maps, root_sum_of_squares
 from .quality import Quality, compare
-from .reconstruction import Convergence, FileReconstruction, Reconstruction, recon, recon_file
+from .reconstruction import (
+    Convergence,
+    FileReconstruction,
+    Reconstruction,
+    recon,
+    recon_file,
+)
 from .runtime import info, set_threads, threads
 from .simulation import SimulatedScan, simulate
 from .solve import CgInfo, CgResult, cg, largest_eigenvalue
