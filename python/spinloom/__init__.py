@@ -8,6 +8,7 @@ number of threads.
 
 from . import io, nufft, trajectories
 from ._core import version as __version__
+from .denoising import denoise_nl_means, estimate_sigma
 from .errors import (
     ArgumentError,
     BackendUnavailable,
@@ -60,8 +61,10 @@ __all__ = [
     "__version__",
     "cg",
     "compare",
+    "denoise_nl_means",
     "density_compensation",
     "estimate_coil_maps",
+    "estimate_sigma",
     "info",
     "io",
     "largest_eigenvalue",
