@@ -36,7 +36,7 @@ python: environment
 	  -DPython_EXECUTABLE=$(CURDIR)/build/venv/bin/python
 	@cmake --build $(BUILD) --parallel $(JOBS) --target spinloom_python_package
 	@build/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --force-reinstall \
-	  -C cmake.define.SPINLOOM_PYTHON_BUILT=$(CURDIR)/$(BUILD)/python .
+	  --config-settings=cmake.define.SPINLOOM_PYTHON_BUILT=$(CURDIR)/$(BUILD)/python .
 	@build/venv/bin/python -c 'import spinloom; print("spinloom", spinloom.__version__, "in build/venv")'
 
 sanitize: dependencies

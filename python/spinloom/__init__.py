@@ -8,6 +8,7 @@ number of threads.
 
 from . import io, nufft, trajectories
 from ._core import version as __version__
+from .denoising import denoise_nl_means, estimate_sigma
 from .errors import (
     ArgumentError,
     BackendUnavailable,
@@ -23,7 +24,13 @@ from .errors import (
 from .linear_operators import Encoding, Identity, LinearOperator, NormalOperator, Nufft
 from .mri import density_compensation, estimate_coil_maps, root_sum_of_squares
 from .quality import Quality, compare
-from .reconstruction import Convergence, FileReconstruction, Reconstruction, recon, recon_file
+from .reconstruction import (
+    Convergence,
+    FileReconstruction,
+    Reconstruction,
+    recon,
+    recon_file,
+)
 from .runtime import info, set_threads, threads
 from .simulation import SimulatedScan, simulate
 from .solve import CgInfo, CgResult, cg, largest_eigenvalue
@@ -54,8 +61,10 @@ __all__ = [
     "__version__",
     "cg",
     "compare",
+    "denoise_nl_means",
     "density_compensation",
     "estimate_coil_maps",
+    "estimate_sigma",
     "info",
     "io",
     "largest_eigenvalue",

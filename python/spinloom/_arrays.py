@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def like(result: np.ndarray, given: Any) -> Any:
+def like(result: Any, given: Any) -> Any:
     """`result` as an array of the library that `given` is of, over the same memory.
 
     The library's own from_dlpack() does it; arrays of a library without one get NumPy's.
@@ -23,7 +23,7 @@ def like(result: np.ndarray, given: Any) -> Any:
 def precision(dtype: Any) -> str:
     """'complex64' or 'complex128', from any way to say so."""
     try:
-        name = np.dtype(dtype).name
+        name: str = np.dtype(dtype).name
     except TypeError:
         name = str(dtype)
     if name not in ("complex64", "complex128"):

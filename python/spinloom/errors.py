@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from types import FrameType
 
 __all__ = [
     "ArgumentError",
@@ -61,7 +62,8 @@ class SpinloomWarning(UserWarning):
 
 def _warn(text: str) -> None:
     """Warns at the line of the user's that called into this package, however deep the call went."""
-    level, frame = 1, sys._getframe(0)
+    level = 1
+    frame: FrameType | None = sys._getframe(0)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "spinloom":
         level, frame = level + 1, frame.f_back
     warnings.warn(text, SpinloomWarning, stacklevel=level)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Union
 
 import numpy as np
 
@@ -22,17 +23,17 @@ class Image:
 
     data: Any
     """C order, last axis x: [z, y, x], frames or components before it. No axis of the file is dropped."""
-    affine: Optional[np.ndarray] = None
+    affine: np.ndarray | None = None
     """4 x 4: world [mm] = affine @ (x, y, z, 1), NIfTI's axes (right, anterior, superior). None when not known."""
     time_step: float = 0.0
     """Seconds between frames; 0 when the file does not say."""
     format: str = ""
     """"nifti", "npy", "cfl", "png", "mrd"."""
-    header: Optional[_core.NiftiHeader] = field(default=None, repr=False)
+    header: _core.NiftiHeader | None = field(default=None, repr=False)
     """What a NIfTI file said beside its voxels: kept when the image is written again."""
 
     @property
-    def voxel_size(self) -> Optional[np.ndarray]:
+    def voxel_size(self) -> np.ndarray | None:
         """Along the last three axes (z, y, x) [mm]; None when not known."""
         if self.affine is None:
             return None
@@ -58,7 +59,7 @@ def write(
     path: Path,
     image: Any,
     *,
-    affine: Optional[np.ndarray] = None,
+    affine: np.ndarray | None = None,
     stored_type: bool = False,
     overwrite: bool = False,
 ) -> None:
@@ -90,17 +91,17 @@ class Measurement:
     """[coils, samples], complex64."""
     trajectory: np.ndarray
     """[samples, dims], cycles per field of view, columns (ky, kx) or (kz, ky, kx)."""
-    matrix: tuple
+    matrix: tuple[int, ...]
     """Encoded grid to reconstruct on."""
-    recon_matrix: tuple
+    recon_matrix: tuple[int, ...]
     """What to keep of it, centre on centre."""
-    fov_mm: List[float]
+    fov_mm: list[float]
     """Of ``matrix``, per axis; 0 where the file does not say."""
     affine: np.ndarray
     """Of the image on ``recon_matrix``."""
     sample_times: np.ndarray
     """Of each sample from the start of its readout [s]; empty when the file gives none."""
-    label: Dict[str, int]
+    label: dict[str, int]
     """repetition, set, phase, contrast and slice."""
 
 
@@ -108,21 +109,21 @@ class Measurement:
 class Scan:
     """A scan's file, sorted into measurements."""
 
-    measurements: List[Measurement]
-    noise: Optional[np.ndarray]
+    measurements: list[Measurement]
+    noise: np.ndarray | None
     """[coils, samples] of the noise lines, or None."""
-    report: List[str]
+    report: list[str]
     """What became of the file's lines, in words."""
 
 
 def read_scan(
     path: Path,
     *,
-    trajectory: Optional[Path] = None,
-    units: Optional[str] = None,
-    matrix: Optional[Matrix] = None,
+    trajectory: Path | None = None,
+    units: str | None = None,
+    matrix: Matrix | None = None,
     group: str = "",
-    encoding: Optional[int] = None,
+    encoding: int | None = None,
     merge_repetitions: bool = False,
 ) -> Scan:
     """Reads raw data: MRD (.h5, .mrd), BART cfl or npy k-space, and sorts them into one measurement per image.
@@ -150,11 +151,11 @@ def write_scan(
     matrix: Matrix,
     *,
     units: str = "cycles-per-fov",
-    fov_mm: Optional[Sequence[float]] = None,
+    fov_mm: Sequence[float] | None = None,
     noise: Any = None,
     sample_time_us: float = 0.0,
     kind: str = "other",
-    affine: Optional[np.ndarray] = None,
+    affine: np.ndarray | None = None,
     overwrite: bool = False,
 ) -> None:
     """Writes an MRD (ISMRMRD) file: one acquisition for each run of the last sample axis.
@@ -180,5 +181,5 @@ def write_scan(
     )
 
 
-def _packed(affine: Any) -> Optional[np.ndarray]:
+def _packed(affine: Any) -> np.ndarray | None:
     return None if affine is None else np.ascontiguousarray(affine, dtype=np.float64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence, Tuple, Union
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ._arrays import like, precision
 
 __all__ = ["Encoding", "Identity", "LinearOperator", "NormalOperator", "Nufft"]
 
-Matrix = Union[int, Sequence[int]]
+Matrix = int | Sequence[int]
 
 
 class LinearOperator:
@@ -31,12 +32,12 @@ class LinearOperator:
         self._core = core
 
     @property
-    def domain(self) -> Tuple[int, ...]:
+    def domain(self) -> tuple[int, ...]:
         """Shape of x."""
         return self._core.domain
 
     @property
-    def range(self) -> Tuple[int, ...]:
+    def range(self) -> tuple[int, ...]:
         """Shape of y."""
         return self._core.range
 
@@ -129,7 +130,7 @@ class Nufft(LinearOperator):
         self,
         trajectory: Any,
         matrix: Matrix,
-        coils: Optional[int] = None,
+        coils: int | None = None,
         *,
         tolerance: float = 1e-4,
         exact: bool = False,
@@ -162,7 +163,7 @@ class NormalOperator(LinearOperator):
         trajectory: Any,
         matrix: Matrix,
         weights: Any = None,
-        coils: Optional[int] = None,
+        coils: int | None = None,
         *,
         tolerance: float = 1e-4,
         oversampling: float = 0.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from . import _core
 from ._arrays import like
@@ -16,7 +16,7 @@ def density_compensation(
     matrix: Matrix,
     *,
     iterations: int = 10,
-    support: Optional[str] = None,
+    support: str | None = None,
     volume: float = 0.0,
     units: str = "cycles-per-fov",
 ) -> Any:

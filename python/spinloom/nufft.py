@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from .linear_operators import Matrix, Nufft
 
 __all__ = ["adjoint", "forward"]
 
 
-def _coils(shape: tuple, rest: int) -> Optional[int]:
+def _coils(shape: tuple[int, ...], rest: int) -> int | None:
     return shape[0] if len(shape) == rest + 1 else None
 
 
@@ -88,7 +88,7 @@ def adjoint(
     return plan.adjoint(kspace)
 
 
-def _shape(array: Any, name: str) -> tuple:
+def _shape(array: Any, name: str) -> tuple[int, ...]:
     try:
         return tuple(array.shape)
     except (AttributeError, TypeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Optional, Union
+from typing import Any
 
 from . import _core
 
@@ -23,7 +23,7 @@ class Quality:
     max_abs_difference: float
     correlation: float
     """Pearson's; its modulus for complex images."""
-    scale: Union[float, complex]
+    scale: float | complex
     """What a was multiplied by."""
     elements: int
     """How many were compared."""

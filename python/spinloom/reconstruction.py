@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Union
 
 import numpy as np
 
@@ -28,13 +29,13 @@ class Convergence:
     converged: bool
     reason: str
     """Why it stopped, in words."""
-    history: List[float]
+    history: list[float]
     lambda_absolute: float
     largest_eigenvalue: float
     """Of E^H E; 0 when no lambda asked for it."""
-    notes: List[str]
+    notes: list[str]
     """What was chosen where nothing was asked for."""
-    seconds: Dict[str, float]
+    seconds: dict[str, float]
     """maps, plan, solve."""
 
 
@@ -47,7 +48,7 @@ class Reconstruction:
     maps: Any
     """[coils, matrix]: those used."""
     convergence: Convergence
-    verification: Optional[Dict[str, float]]
+    verification: dict[str, float] | None
     """With verify=True: relative errors against the exact sums in double, and the adjoint gap."""
 
 
@@ -61,10 +62,10 @@ class FileReconstruction:
     """4 x 4: world [mm] = affine @ (x, y, z, 1)"""
     maps: np.ndarray
     """Those of the first image."""
-    convergence: List[Convergence]
+    convergence: list[Convergence]
     """One for each image of the scan."""
-    verification: Optional[Dict[str, float]]
-    report: List[str]
+    verification: dict[str, float] | None
+    report: list[str]
     """What became of the file's lines, in words."""
 
 
@@ -79,18 +80,18 @@ def recon(
     tolerance: float = 1e-4,
     iterations: int = 50,
     stop: float = 1e-3,
-    regularisation: Optional[str] = None,
-    lambda_: Optional[float] = None,
+    regularisation: str | None = None,
+    lambda_: float | None = None,
     combine: str = "sense",
     calibration_radius: float = 0.0,
     map_window: int = 3,
     start: str = "zero",
     coil_batch: int = 0,
     noise: Any = None,
-    voxel_size: Optional[Sequence[float]] = None,
+    voxel_size: Sequence[float] | None = None,
     units: str = "cycles-per-fov",
     verify: bool = False,
-    progress: Optional[ProgressFunction] = None,
+    progress: ProgressFunction | None = None,
 ) -> Reconstruction:
     """Reconstructs an image from k-space along a trajectory.
 
@@ -125,7 +126,7 @@ def recon(
 
 def recon_file(
     scan: Path,
-    output: Optional[Path] = None,
+    output: Path | None = None,
     maps: Any = None,
     *,
     method: str = "cg",
@@ -133,24 +134,24 @@ def recon_file(
     tolerance: float = 1e-4,
     iterations: int = 50,
     stop: float = 1e-3,
-    regularisation: Optional[str] = None,
-    lambda_: Optional[float] = None,
+    regularisation: str | None = None,
+    lambda_: float | None = None,
     combine: str = "sense",
     calibration_radius: float = 0.0,
     map_window: int = 3,
     start: str = "zero",
     coil_batch: int = 0,
-    trajectory: Optional[Path] = None,
-    units: Optional[str] = None,
-    matrix: Optional[Matrix] = None,
+    trajectory: Path | None = None,
+    units: str | None = None,
+    matrix: Matrix | None = None,
     group: str = "",
-    encoding: Optional[int] = None,
+    encoding: int | None = None,
     merge_repetitions: bool = False,
     whitening: bool = True,
-    magnitude: Optional[bool] = None,
+    magnitude: bool | None = None,
     verify: bool = False,
     overwrite: bool = False,
-    progress: Optional[ProgressFunction] = None,
+    progress: ProgressFunction | None = None,
 ) -> FileReconstruction:
     """Reconstructs all images of a scan's file, as ``spinloom recon`` does.
 
@@ -183,7 +184,7 @@ def recon_file(
     return FileReconstruction(image, affine, used, [Convergence(**i) for i in infos], verification, report)
 
 
-def _options(given: Dict[str, Any]) -> Dict[str, Any]:
+def _options(given: dict[str, Any]) -> dict[str, Any]:
     """What both functions hand down, with the rules of the command line for regularisation and lambda."""
     names = "method operator tolerance iterations stop combine calibration_radius map_window start coil_batch"
     options = {name: given[name] for name in names.split()}

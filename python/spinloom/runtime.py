@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict
+from typing import Any
 
 from . import _core
 
 __all__ = ["info", "set_threads", "threads"]
 
 
-def info() -> Dict[str, Any]:
+def info() -> dict[str, Any]:
     """Version, processor, memory, backends and why each is not used: the keys of ``spinloom info --json``."""
     return _core.info()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, Callable, Optional, Union
+from typing import Any
 
 import numpy as np
 
@@ -24,28 +25,28 @@ class SimulatedScan:
     """[coils, matrix], complex64: the sensitivities that the data were made with."""
     truth: np.ndarray
     """[matrix], complex128: the best image that the scan can give, band-limited to what its trajectory covers."""
-    noise: Optional[np.ndarray]
+    noise: np.ndarray | None
     """[coils, n] of a noise scan, or None without noise."""
     sigma: float
     """Standard deviation of the complex noise in each coil."""
-    snr_db: Optional[float]
+    snr_db: float | None
     """Mean |k-space|^2 over the noise's variance [dB]; None without noise."""
     coil_fit_residual: float
     """Relative distance of the coils from the loops of wire that they were fitted to."""
 
 
 def simulate(
-    phantom: Union[str, PathLike, Any],
+    phantom: str | PathLike[str] | Any,
     trajectory: Any,
-    matrix: Optional[Matrix] = None,
+    matrix: Matrix | None = None,
     *,
     coils: int = 8,
     noise: float = 0.0,
-    snr_db: Optional[float] = None,
+    snr_db: float | None = None,
     seed: int = 1,
-    support: Optional[str] = None,
+    support: str | None = None,
     units: str = "cycles-per-fov",
-    progress: Optional[Callable[[str, float, str], Any]] = None,
+    progress: Callable[[str, float, str], Any] | None = None,
 ) -> SimulatedScan:
     """The raw data that a scan of a known object would give, in closed form or by the exact sums in double.
 

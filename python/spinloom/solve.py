@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from . import _core
 from ._arrays import like
@@ -26,7 +27,7 @@ class CgInfo:
     """"converged", "stagnated", "iteration limit" or "observer"."""
     reason: str
     """Why it stopped, in words."""
-    history: List[float]
+    history: list[float]
     """Relative residual of the start and after every iteration."""
 
 
@@ -46,7 +47,7 @@ def cg(
     tolerance: float = 1e-3,
     stagnation_window: int = 10,
     stagnation: float = 0.01,
-    callback: Optional[Callable[[int, float], Any]] = None,
+    callback: Callable[[int, float], Any] | None = None,
 ) -> CgResult:
     """Solves A x = b for a self-adjoint positive semidefinite A by conjugate gradients.
 
@@ -75,4 +76,5 @@ def largest_eigenvalue(A: LinearOperator, *, iterations: int = 50, tolerance: fl
     Stops when an iteration raises the estimate by no more than the share ``tolerance``. 1 / it is the largest step of a
     gradient method; allow a few per cent of safety.
     """
-    return _core.largest_eigenvalue(A._core, iterations, tolerance, seed)[0]
+    found: float = _core.largest_eigenvalue(A._core, iterations, tolerance, seed)[0]
+    return found

@@ -25,8 +25,9 @@ __all__ = [
 ]
 
 
-def _make(kind: str, matrix: Matrix, options: dict) -> np.ndarray:
-    return _core.make_trajectory(kind, matrix, options)[0]
+def _make(kind: str, matrix: Matrix, options: dict[str, Any]) -> np.ndarray:
+    columns: np.ndarray = _core.make_trajectory(kind, matrix, options)[0]
+    return columns
 
 
 def radial2d(

@@ -21,14 +21,16 @@ struct Known {
   int bits;
 };
 constexpr Known known[] = {
-    {DType::b1, Code::Bool, 8},      {DType::i8, Code::Int, 8},        {DType::u8, Code::UInt, 8},
-    {DType::i16, Code::Int, 16},     {DType::u16, Code::UInt, 16},     {DType::i32, Code::Int, 32},
-    {DType::u32, Code::UInt, 32},    {DType::i64, Code::Int, 64},      {DType::u64, Code::UInt, 64},
-    {DType::f16, Code::Float, 16},   {DType::f32, Code::Float, 32},    {DType::f64, Code::Float, 64},
+    {DType::b1, Code::Bool, 8},      {DType::i8, Code::Int, 8},         {DType::u8, Code::UInt, 8},
+    {DType::i16, Code::Int, 16},     {DType::u16, Code::UInt, 16},      {DType::i32, Code::Int, 32},
+    {DType::u32, Code::UInt, 32},    {DType::i64, Code::Int, 64},       {DType::u64, Code::UInt, 64},
+    {DType::f16, Code::Float, 16},   {DType::f32, Code::Float, 32},     {DType::f64, Code::Float, 64},
     {DType::c64, Code::Complex, 64}, {DType::c128, Code::Complex, 128},
 };
 
-std::string class_name(nb::handle object) { return nb::cast<std::string>(nb::str(object.type().attr("__name__"))); }
+std::string class_name(nb::handle object) {
+  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
+}
 
 /// What the array says of its own element type, or an empty string.
 std::string own_dtype(nb::handle object) {
@@ -42,22 +44,23 @@ std::string own_dtype(nb::handle object) {
 [[noreturn]] void refuse_object(nb::handle object, const std::string& name) {
   const std::string dtype = own_dtype(object);
   if (dtype.empty())
-    refuse(fmt::format("{} is of type {}, expected an array (NumPy's, or one that speaks DLPack); convert it, for "
-                       "example with numpy.asarray({})",
-                       name, class_name(object), name));
+    refuse(fmt::format(
+        "{} is of type {}, expected an array (NumPy's, or one that speaks DLPack); convert it, for "
+        "example with numpy.asarray({})",
+        name, class_name(object), name));
   const bool swapped = dtype.front() == '>';
-  refuse(fmt::format("{} is a {} of dtype {} that cannot be shared {}; convert it, for example with {}", name,
-                     class_name(object), dtype, swapped ? "(its bytes are swapped)" : "by DLPack or as a buffer",
-                     swapped ? fmt::format("{0}.astype({0}.dtype.newbyteorder('='))", name)
-                             : "numpy.ascontiguousarray()"));
+  refuse(fmt::format(
+      "{} is a {} of dtype {} that cannot be shared {}; convert it, for example with {}", name,
+      class_name(object), dtype, swapped ? "(its bytes are swapped)" : "by DLPack or as a buffer",
+      swapped ? fmt::format("{0}.astype({0}.dtype.newbyteorder('='))", name) : "numpy.ascontiguousarray()"));
 }
 
 /// Runs of `inner` equal steps, copied one element of `Word` at a time.
 template <class Word>
 void copy_line(const std::byte* from, Index stride, Index count, std::byte* to) {
   for (Index i = 0; i < count; ++i)
-    std::memcpy(to + i * static_cast<Index>(sizeof(Word)), from + i * stride * static_cast<Index>(sizeof(Word)),
-                sizeof(Word));
+    std::memcpy(to + i * static_cast<Index>(sizeof(Word)),
+                from + i * stride * static_cast<Index>(sizeof(Word)), sizeof(Word));
 }
 
 void copy_line(Index bytes, const std::byte* from, Index stride, Index count, std::byte* to) {
@@ -87,13 +90,15 @@ Given take(nb::handle object, const std::string& name) {
     return static_cast<int>(k.code) == a.dtype().code && k.bits == a.dtype().bits && a.dtype().lanes == 1;
   });
   if (found == std::end(known))
-    refuse(fmt::format("{} has dtype {}, which has no equal here; convert it to float32, float64, complex64 or complex128",
-                       name, own_dtype(object)));
+    refuse(fmt::format(
+        "{} has dtype {}, which has no equal here; convert it to float32, float64, complex64 or complex128",
+        name, own_dtype(object)));
   const int device = a.device_type();
   if (device != nb::device::cpu::value && device != nb::device::cuda_host::value)
-    refuse(fmt::format("{} lies on a device (DLPack type {}, number {}), expected memory of the host; copy it there, for "
-                       "example with {}.cpu() or {}.get()",
-                       name, device, a.device_id(), name, name));
+    refuse(fmt::format(
+        "{} lies on a device (DLPack type {}, number {}), expected memory of the host; copy it there, for "
+        "example with {}.cpu() or {}.get()",
+        name, device, a.device_id(), name, name));
   given.dtype = found->type;
   for (std::size_t d = 0; d < a.ndim(); ++d) {
     given.shape.push_back(static_cast<Index>(a.shape(d)));
@@ -104,7 +109,9 @@ Given take(nb::handle object, const std::string& name) {
 }
 
 bool Given::is_packed() const {
-  if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(std::min<Index>(item_size(dtype), 8)) != 0)
+  if (reinterpret_cast<std::uintptr_t>(data) %
+          static_cast<std::uintptr_t>(std::min<Index>(item_size(dtype), 8)) !=
+      0)
     return false;
   if (count(shape) == 0) return true;
   Index expected = 1;
@@ -144,9 +151,10 @@ void require_dtype(const Given& given, const std::vector<DType>& expected) {
   for (const DType type : expected) names.push_back(to_string(type));
   // Complex to real is a decision, not a conversion.
   const bool loses = is_complex(given.dtype) && !is_complex(expected.front());
-  refuse(fmt::format("{} has dtype {}, expected {}; {}", given.name, to_string(given.dtype), fmt::join(names, " or "),
-                     loses ? fmt::format("take abs({0}) or {0}.real", given.name)
-                           : fmt::format("convert it, for example with {}.astype('{}')", given.name, names.front())));
+  refuse(fmt::format(
+      "{} has dtype {}, expected {}; {}", given.name, to_string(given.dtype), fmt::join(names, " or "),
+      loses ? fmt::format("take abs({0}) or {0}.real", given.name)
+            : fmt::format("convert it, for example with {}.astype('{}')", given.name, names.front())));
 }
 
 template <class T>
@@ -160,16 +168,19 @@ Output<T>::Output(nb::handle out, const Shape& shape, const Given* input) {
   require_dtype(given, {Tensor::dtype_of<T>()});
   if (given.shape != shape)
     throw ShapeError(fmt::format("out has shape {}, expected {}", to_string(given.shape), to_string(shape)));
-  if (!nb::try_cast<nb::ndarray<>>(out, kept_, false)) throw ArgumentError("out is read-only, expected an array to write to");
+  if (!nb::try_cast<nb::ndarray<>>(out, kept_, false))
+    throw ArgumentError("out is read-only, expected an array to write to");
   if (!given.is_packed())
-    throw ArgumentError(fmt::format("out has strides [{}] (in elements), expected a packed array in C order; leave out away, "
-                                    "or make one with numpy.empty",
-                                    fmt::join(given.strides, ", ")));
+    throw ArgumentError(
+        fmt::format("out has strides [{}] (in elements), expected a packed array in C order; leave out away, "
+                    "or make one with numpy.empty",
+                    fmt::join(given.strides, ", ")));
   if (input != nullptr && input->is_packed()) {
     const auto [a, b] = input->extent();
     const auto [c, d] = given.extent();
     if (a < d && c < b)
-      throw ArgumentError(fmt::format("out shares memory with {}, expected an array of its own", input->name));
+      throw ArgumentError(
+          fmt::format("out shares memory with {}, expected an array of its own", input->name));
   }
   out_ = nb::borrow(out);
   view_ = {static_cast<T*>(kept_.data()), shape};
@@ -187,7 +198,8 @@ nb::object wrap(const void* data, DType dtype, const Shape& shape, nb::capsule o
   const auto found =
       std::find_if(std::begin(known), std::end(known), [&](const Known& k) { return k.type == dtype; });
   if (found == std::end(known)) throw Error("no NumPy type for " + to_string(dtype));
-  const nb::dlpack::dtype type{static_cast<std::uint8_t>(found->code), static_cast<std::uint8_t>(found->bits), 1};
+  const nb::dlpack::dtype type{static_cast<std::uint8_t>(found->code), static_cast<std::uint8_t>(found->bits),
+                               1};
   const std::vector<std::size_t> extents(shape.begin(), shape.end());
   nb::ndarray<nb::numpy> array(const_cast<void*>(data), extents.size(), extents.data(), owner, nullptr, type);
   return nb::cast(array);

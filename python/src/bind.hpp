@@ -7,6 +7,7 @@ namespace spinloom::python {
 
 void bind_io(nanobind::module_& m);
 void bind_mri(nanobind::module_& m);
+void bind_nlm(nanobind::module_& m);
 void bind_operators(nanobind::module_& m);
 void bind_quality(nanobind::module_& m);
 void bind_recon(nanobind::module_& m);

@@ -49,8 +49,8 @@ nb::tuple read(const std::string& path, const std::string& group) {
   Image image = call.run([&] { return load_image(path, {.group = group, .log = call.log()}); });
   const nb::object header = image.nifti ? nb::cast(HeldHeader{image.nifti}) : nb::none();
   const nb::object affine = to_affine(image.geometry);
-  return nb::make_tuple(to_numpy(std::move(image.data)), affine, image.geometry.is_known, image.time_step, image.format,
-                        header);
+  return nb::make_tuple(to_numpy(std::move(image.data)), affine, image.geometry.is_known, image.time_step,
+                        image.format, header);
 }
 
 void write(const std::string& path, nb::handle data, nb::handle affine, double time_step,
@@ -84,8 +84,8 @@ nb::dict describe(Measurement m) {
   d["recon_matrix"] = to_tuple(m.recon_matrix);
   d["fov_mm"] = m.fov_mm;
   d["affine"] = to_affine(m.geometry);
-  d["sample_times"] = to_numpy(Array<float>::copy_of(View<const float>(
-      m.sample_times_s.data(), {static_cast<Index>(m.sample_times_s.size())})));
+  d["sample_times"] = to_numpy(Array<float>::copy_of(
+      View<const float>(m.sample_times_s.data(), {static_cast<Index>(m.sample_times_s.size())})));
   nb::dict label;
   label["repetition"] = m.label.repetition;
   label["set"] = m.label.set;
@@ -97,10 +97,11 @@ nb::dict describe(Measurement m) {
   return d;
 }
 
-nb::tuple read_scan(const std::string& path, const std::string& trajectory, const std::string& units, nb::handle matrix,
-                    const std::string& group, std::optional<int> encoding, bool merge_repetitions) {
-  LoadScanOptions options{.trajectory = trajectory, .group = group, .encoding = encoding,
-                          .merge_repetitions = merge_repetitions};
+nb::tuple read_scan(const std::string& path, const std::string& trajectory, const std::string& units,
+                    nb::handle matrix, const std::string& group, std::optional<int> encoding,
+                    bool merge_repetitions) {
+  LoadScanOptions options{
+      .trajectory = trajectory, .group = group, .encoding = encoding, .merge_repetitions = merge_repetitions};
   if (!units.empty()) options.unit = parse_trajectory_unit(units);
   if (!matrix.is_none()) options.matrix = to_shape(matrix, "matrix");
   LongCall call;
@@ -113,8 +114,8 @@ nb::tuple read_scan(const std::string& path, const std::string& trajectory, cons
 }
 
 void write_scan(const std::string& path, nb::handle kspace, nb::handle trajectory, nb::handle matrix,
-                const std::string& units, const std::vector<double>& fov_mm, nb::handle noise, double sample_time_us,
-                const std::string& kind, nb::handle affine, bool overwrite) {
+                const std::string& units, const std::vector<double>& fov_mm, nb::handle noise,
+                double sample_time_us, const std::string& kind, nb::handle affine, bool overwrite) {
   if (!path.ends_with(".mrd") && !path.ends_with(".h5"))
     throw ArgumentError(path + ": a scan is written as MRD, expected a name that ends in .mrd or .h5");
   const GivenTrajectory given(trajectory, matrix, units);
@@ -142,8 +143,8 @@ void write_scan(const std::string& path, nb::handle kspace, nb::handle trajector
     if (noise_samples) {
       scan.noise = noise_samples->view();
       if (scan.noise.shape.size() != 2 || scan.noise.shape[0] != coils)
-        throw ShapeError("write_scan: noise has shape " + spinloom::to_string(scan.noise.shape) + ", expected [" +
-                         std::to_string(coils) + ", samples]");
+        throw ShapeError("write_scan: noise has shape " + spinloom::to_string(scan.noise.shape) +
+                         ", expected [" + std::to_string(coils) + ", samples]");
     }
     write_mrd(path, make_raw_scan(scan), existing(overwrite));
   });
@@ -154,13 +155,13 @@ void write_scan(const std::string& path, nb::handle kspace, nb::handle trajector
 void bind_io(nb::module_& m) {
   nb::class_<HeldHeader>(m, "NiftiHeader");
   m.def("read", &read, nb::arg("path"), nb::arg("group"));
-  m.def("write", &write, nb::arg("path"), nb::arg("data").none(), nb::arg("affine").none(), nb::arg("time_step"),
-        nb::arg("header").none(), nb::arg("stored_type"), nb::arg("overwrite"));
-  m.def("read_scan", &read_scan, nb::arg("path"), nb::arg("trajectory").none(), nb::arg("units"), nb::arg("matrix").none(),
-        nb::arg("group"), nb::arg("encoding").none(), nb::arg("merge_repetitions"));
-  m.def("write_scan", &write_scan, nb::arg("path"), nb::arg("kspace").none(), nb::arg("trajectory").none(), nb::arg("matrix").none(),
-        nb::arg("units"), nb::arg("fov_mm"), nb::arg("noise").none(), nb::arg("sample_time_us"), nb::arg("kind"),
-        nb::arg("affine").none(), nb::arg("overwrite"));
+  m.def("write", &write, nb::arg("path"), nb::arg("data").none(), nb::arg("affine").none(),
+        nb::arg("time_step"), nb::arg("header").none(), nb::arg("stored_type"), nb::arg("overwrite"));
+  m.def("read_scan", &read_scan, nb::arg("path"), nb::arg("trajectory").none(), nb::arg("units"),
+        nb::arg("matrix").none(), nb::arg("group"), nb::arg("encoding").none(), nb::arg("merge_repetitions"));
+  m.def("write_scan", &write_scan, nb::arg("path"), nb::arg("kspace").none(), nb::arg("trajectory").none(),
+        nb::arg("matrix").none(), nb::arg("units"), nb::arg("fov_mm"), nb::arg("noise").none(),
+        nb::arg("sample_time_us"), nb::arg("kind"), nb::arg("affine").none(), nb::arg("overwrite"));
 }
 
 }  // namespace spinloom::python

@@ -13,7 +13,9 @@
 namespace spinloom::python {
 
 std::string to_string(KSpaceSupport support) {
-  return support == KSpaceSupport::box ? "box" : support == KSpaceSupport::ellipsoid ? "ellipsoid" : "cylinder";
+  return support == KSpaceSupport::box         ? "box"
+         : support == KSpaceSupport::ellipsoid ? "ellipsoid"
+                                               : "cylinder";
 }
 
 KSpaceSupport parse_support(const std::string& word) {
@@ -53,7 +55,9 @@ nb::tuple make_trajectory(const std::string& kind, nb::handle matrix_, const nb:
                          .turns = real("turns"),
                          .oversampling = real("oversampling")};
   };
-  const auto rotation = [&] { return flag("rotate_partitions") ? PartitionRotation::golden : PartitionRotation::none; };
+  const auto rotation = [&] {
+    return flag("rotate_partitions") ? PartitionRotation::golden : PartitionRotation::none;
+  };
   if (kind == "radial2d") return columns(radial2d(matrix, radial()));
   if (kind == "radial3d") return columns(radial3d(matrix, radial()));
   if (kind == "stack_of_stars") return columns(stack_of_stars(matrix, radial(), rotation()));
@@ -102,7 +106,8 @@ nb::object on_images(nb::handle images, Work&& work) {
   Given given = take(images, "images");
   require_dtype(given, {DType::c64, DType::c128});
   if (given.shape.size() < 2)
-    throw ShapeError("images has shape " + spinloom::to_string(given.shape) + ", expected [coils, matrix...]");
+    throw ShapeError("images has shape " + spinloom::to_string(given.shape) +
+                     ", expected [coils, matrix...]");
   LongCall call;
   if (given.dtype == DType::c128) {
     Input<cdouble> input(std::move(given));
@@ -116,12 +121,13 @@ nb::object on_images(nb::handle images, Work&& work) {
 
 void bind_mri(nb::module_& m) {
   m.def("make_trajectory", &make_trajectory, nb::arg("kind"), nb::arg("matrix").none(), nb::arg("options"));
-  m.def("density_compensation", &density, nb::arg("trajectory").none(), nb::arg("matrix").none(), nb::arg("units"),
-        nb::arg("iterations"), nb::arg("support"), nb::arg("volume"));
+  m.def("density_compensation", &density, nb::arg("trajectory").none(), nb::arg("matrix").none(),
+        nb::arg("units"), nb::arg("iterations"), nb::arg("support"), nb::arg("volume"));
   m.def(
       "estimate_coil_maps",
       [](nb::handle images, Index window, int iterations, double mask_threshold) {
-        const CoilMapOptions options{.window = window, .iterations = iterations, .mask_threshold = mask_threshold};
+        const CoilMapOptions options{
+            .window = window, .iterations = iterations, .mask_threshold = mask_threshold};
         return on_images(images, [&]<class Complex>(View<const Complex> v) {
           return estimate_coil_maps<typename Complex::value_type>(v, options);
         });

@@ -16,7 +16,9 @@
 namespace spinloom::python {
 
 GivenTrajectory::GivenTrajectory(nb::handle trajectory, nb::handle matrix_, const std::string& units)
-    : k(take(trajectory, "trajectory")), matrix(to_shape(matrix_, "matrix")), unit(parse_trajectory_unit(units)) {
+    : k(take(trajectory, "trajectory")),
+      matrix(to_shape(matrix_, "matrix")),
+      unit(parse_trajectory_unit(units)) {
   require_dtype(k, {DType::f64, DType::f32});
 }
 
@@ -35,19 +37,13 @@ PlacedTrajectory GivenTrajectory::place(const Log& log) const {
 
 namespace {
 
-/// The work of a command without a GPU path is refused in the same words as on the command line.
-Device device_for(const std::string& word, bool has_gpu_path, const Log& log) {
-  if (has_gpu_path) return choose_device(word, log);
-  const Device device = parse_device(word);
-  if (device.kind == DeviceKind::cuda)
-    throw BackendUnavailable("cuda", "this version does this work on the CPU only; choose device='cpu'");
-  return device;
+Shape with_coils(std::optional<Index> coils, const Shape& rest) {
+  return coils ? prepend(*coils, rest) : rest;
 }
 
-Shape with_coils(std::optional<Index> coils, const Shape& rest) { return coils ? prepend(*coils, rest) : rest; }
-
 Index coil_count(std::optional<Index> coils) {
-  if (coils && *coils < 1) throw ArgumentError("coils = " + std::to_string(*coils) + ", expected 1 or more, or None");
+  if (coils && *coils < 1)
+    throw ArgumentError("coils = " + std::to_string(*coils) + ", expected 1 or more, or None");
   return coils.value_or(1);
 }
 
@@ -58,7 +54,8 @@ Operator make_fourier(nb::handle trajectory, nb::handle matrix, std::optional<In
   const GivenTrajectory given(trajectory, matrix, units);
   return call.run([&]() -> Operator {
     const Index n = coil_count(coils);
-    const Device where = device_for(device, exact, call.log());
+    // `auto` takes a GPU where the library has a path for it; asked for by name, the library says itself what it lacks.
+    const Device where = exact ? choose_device(device, call.log()) : parse_device(device);
     const PlacedTrajectory t = given.place(call.log());
     return with_precision(dtype, [&](auto real) {
       using Real = decltype(real);
@@ -71,7 +68,8 @@ Operator make_fourier(nb::handle trajectory, nb::handle matrix, std::optional<In
 }
 
 Operator make_normal(nb::handle trajectory, nb::handle matrix, nb::handle weights, std::optional<Index> coils,
-                     double tolerance, double oversampling, const std::string& dtype, const std::string& units) {
+                     double tolerance, double oversampling, const std::string& dtype,
+                     const std::string& units) {
   LongCall call;
   const GivenTrajectory given(trajectory, matrix, units);
   std::optional<Given> w;
@@ -121,10 +119,12 @@ Operator make_encoding_of(LongCall& call, const GivenTrajectory& given, Input<st
   if (kind == "dft")
     fourier = cached([t](Index coils) { return make_dft<Real>(t.trajectory, t.matrix, coils); });
   else
-    fourier = cached([t, options](Index coils) { return make_nufft<Real>(t.trajectory, t.matrix, coils, options); });
+    fourier = cached(
+        [t, options](Index coils) { return make_nufft<Real>(t.trajectory, t.matrix, coils, options); });
   if (kind == "toeplitz")
-    gram = cached(
-        [t, options](Index coils) { return make_toeplitz<Real>(t.trajectory, t.matrix, {}, coils, options); });
+    gram = cached([t, options](Index coils) {
+      return make_toeplitz<Real>(t.trajectory, t.matrix, {}, coils, options);
+    });
   return Operator(make_encoding<Real>(kept, fourier, coil_batch, gram), given.matrix,
                   prepend(view.shape[0], given.samples()));
 }
@@ -137,7 +137,8 @@ Operator make_encoding_operator(nb::handle trajectory, nb::handle maps, nb::hand
   require_dtype(array, {DType::c64, DType::c128});
   if (array.dtype == DType::c128) {
     Input<cdouble> input(std::move(array));
-    return call.run([&] { return make_encoding_of<double>(call, given, input, tolerance, kind, coil_batch); });
+    return call.run(
+        [&] { return make_encoding_of<double>(call, given, input, tolerance, kind, coil_batch); });
   }
   Input<cfloat> input(std::move(array));
   return call.run([&] { return make_encoding_of<float>(call, given, input, tolerance, kind, coil_batch); });
@@ -152,7 +153,10 @@ nb::object apply(const Operator& a, nb::handle in, nb::handle out, bool is_forwa
                   is_forward ? pointer->domain() : pointer->range());
     Output<Complex> output(out, is_forward ? pointer->range() : pointer->domain(), &input.given());
     LongCall call;
-    call.run([&] { is_forward ? pointer->forward(input.view(), output.view()) : pointer->adjoint(input.view(), output.view()); });
+    call.run([&] {
+      is_forward ? pointer->forward(input.view(), output.view())
+                 : pointer->adjoint(input.view(), output.view());
+    });
     return output.result();
   });
 }
@@ -160,13 +164,15 @@ nb::object apply(const Operator& a, nb::handle in, nb::handle out, bool is_forwa
 Operator normal_of(const Operator& a) {
   LongCall call;
   return call.run([&] {
-    return visit_operator(a, [](const auto& pointer, auto real) { return Operator(normal<decltype(real)>(pointer)); });
+    return visit_operator(
+        a, [](const auto& pointer, auto real) { return Operator(normal<decltype(real)>(pointer)); });
   });
 }
 
 Operator transposed(const Operator& a) {
-  return visit_operator(
-      a, [](const auto& pointer, auto real) { return Operator(conjugate_transpose<decltype(real)>(pointer)); });
+  return visit_operator(a, [](const auto& pointer, auto real) {
+    return Operator(conjugate_transpose<decltype(real)>(pointer));
+  });
 }
 
 /// alpha A + beta B
@@ -201,8 +207,9 @@ Shape range_of(const Operator& a) {
 
 double gap(const Operator& a, unsigned seed) {
   LongCall call;
-  return call.run(
-      [&] { return visit_operator(a, [&](const auto& pointer, auto) { return adjoint_mismatch(*pointer, seed); }); });
+  return call.run([&] {
+    return visit_operator(a, [&](const auto& pointer, auto) { return adjoint_mismatch(*pointer, seed); });
+  });
 }
 
 }  // namespace
@@ -212,20 +219,24 @@ void bind_operators(nb::module_& m) {
       .def_prop_ro("domain", [](const Operator& a) { return to_tuple(domain_of(a)); })
       .def_prop_ro("range", [](const Operator& a) { return to_tuple(range_of(a)); })
       .def_prop_ro("dtype", [](const Operator& a) { return a.a.index() == 0 ? "complex64" : "complex128"; })
-      .def_prop_ro("name", [](const Operator& a) { return visit_operator(a, [](const auto& p, auto) { return p->name(); }); })
+      .def_prop_ro(
+          "name",
+          [](const Operator& a) { return visit_operator(a, [](const auto& p, auto) { return p->name(); }); })
       .def("apply", &apply, nb::arg("x").none(), nb::arg("out").none(), nb::arg("is_forward"))
       .def("normal", &normal_of)
       .def("conjugate_transpose", &transposed)
       .def("plus", &sum_of, nb::arg("alpha"), nb::arg("other"), nb::arg("beta"))
       .def("scaled", &scaled, nb::arg("alpha"))
       .def("adjoint_gap", &gap, nb::arg("seed"));
-  m.def("make_fourier", &make_fourier, nb::arg("trajectory").none(), nb::arg("matrix").none(), nb::arg("coils").none(),
-        nb::arg("tolerance"), nb::arg("oversampling"), nb::arg("exact"), nb::arg("dtype"), nb::arg("units"),
-        nb::arg("device"));
-  m.def("make_normal", &make_normal, nb::arg("trajectory").none(), nb::arg("matrix").none(), nb::arg("weights").none(),
-        nb::arg("coils").none(), nb::arg("tolerance"), nb::arg("oversampling"), nb::arg("dtype"), nb::arg("units"));
-  m.def("make_encoding", &make_encoding_operator, nb::arg("trajectory").none(), nb::arg("maps").none(), nb::arg("matrix").none(),
-        nb::arg("tolerance"), nb::arg("kind"), nb::arg("coil_batch"), nb::arg("units"));
+  m.def("make_fourier", &make_fourier, nb::arg("trajectory").none(), nb::arg("matrix").none(),
+        nb::arg("coils").none(), nb::arg("tolerance"), nb::arg("oversampling"), nb::arg("exact"),
+        nb::arg("dtype"), nb::arg("units"), nb::arg("device"));
+  m.def("make_normal", &make_normal, nb::arg("trajectory").none(), nb::arg("matrix").none(),
+        nb::arg("weights").none(), nb::arg("coils").none(), nb::arg("tolerance"), nb::arg("oversampling"),
+        nb::arg("dtype"), nb::arg("units"));
+  m.def("make_encoding", &make_encoding_operator, nb::arg("trajectory").none(), nb::arg("maps").none(),
+        nb::arg("matrix").none(), nb::arg("tolerance"), nb::arg("kind"), nb::arg("coil_batch"),
+        nb::arg("units"));
   m.def("make_identity", &identity_on, nb::arg("shape").none(), nb::arg("dtype"));
 }
 

@@ -35,7 +35,8 @@ nb::dict compare(nb::handle image, nb::handle reference, nb::handle mask, bool f
 }  // namespace
 
 void bind_quality(nb::module_& m) {
-  m.def("compare", &compare, nb::arg("image").none(), nb::arg("reference").none(), nb::arg("mask").none(), nb::arg("fit_scale"));
+  m.def("compare", &compare, nb::arg("image").none(), nb::arg("reference").none(), nb::arg("mask").none(),
+        nb::arg("fit_scale"));
 }
 
 }  // namespace spinloom::python

@@ -28,8 +28,8 @@ ReconstructionOptions parse(const nb::dict& o, LongCall& call) {
   r.tolerance = number("tolerance");
   r.iterations = option<int>(o, "iterations", "a whole number");
   r.stop = number("stop");
-  r.regularisation =
-      choice(o, "regularisation", {Regularisation::none, Regularisation::tikhonov, Regularisation::laplacian});
+  r.regularisation = choice(o, "regularisation",
+                            {Regularisation::none, Regularisation::tikhonov, Regularisation::laplacian});
   r.lambda = number("lambda_");
   r.combination = choice(o, "combine", {Combination::sense, Combination::rss});
   r.calibration_radius = number("calibration_radius");
@@ -108,13 +108,14 @@ void plan(const Measurement& m, const ReconstructionOptions& options) {
 void require_kspace(const Shape& got, const Shape& samples) {
   const Shape rest = got.empty() ? got : Shape(got.begin() + 1, got.end());
   if (got != samples && rest != samples)
-    throw ShapeError(fmt::format("kspace has shape {}, expected [coils, samples...] with samples {} as in the trajectory",
-                                 spinloom::to_string(got), spinloom::to_string(samples)));
+    throw ShapeError(
+        fmt::format("kspace has shape {}, expected [coils, samples...] with samples {} as in the trajectory",
+                    spinloom::to_string(got), spinloom::to_string(samples)));
 }
 
-nb::tuple recon(nb::handle kspace, nb::handle trajectory, nb::handle matrix, nb::handle maps, nb::handle noise,
-                const std::string& units, const std::vector<double>& voxel_size, bool verifies, const nb::dict& options,
-                nb::handle progress) {
+nb::tuple recon(nb::handle kspace, nb::handle trajectory, nb::handle matrix, nb::handle maps,
+                nb::handle noise, const std::string& units, const std::vector<double>& voxel_size,
+                bool verifies, const nb::dict& options, nb::handle progress) {
   LongCall call(progress);
   ReconstructionOptions o = parse(options, call);
   const GivenTrajectory given(trajectory, matrix, units);
@@ -185,9 +186,9 @@ FileResult reconstruct_file(const std::string& path, const LoadScanOptions& load
   return out;
 }
 
-nb::tuple recon_file(const std::string& path, const std::string& output, nb::handle maps, const nb::dict& load,
-                     bool whitens, bool magnitude, bool verifies, bool overwrite, const nb::dict& options,
-                     nb::handle progress) {
+nb::tuple recon_file(const std::string& path, const std::string& output, nb::handle maps,
+                     const nb::dict& load, bool whitens, bool magnitude, bool verifies, bool overwrite,
+                     const nb::dict& options, nb::handle progress) {
   LongCall call(progress);
   const ReconstructionOptions o = parse(options, call);
   LoadScanOptions l{.trajectory = option<std::string>(load, "trajectory", "a file's name"),
@@ -221,12 +222,12 @@ nb::tuple recon_file(const std::string& path, const std::string& output, nb::han
 }  // namespace
 
 void bind_recon(nb::module_& m) {
-  m.def("recon", &recon, nb::arg("kspace").none(), nb::arg("trajectory").none(), nb::arg("matrix").none(), nb::arg("maps").none(),
-        nb::arg("noise").none(), nb::arg("units"), nb::arg("voxel_size"), nb::arg("verify"), nb::arg("options"),
-        nb::arg("progress").none());
-  m.def("recon_file", &recon_file, nb::arg("path"), nb::arg("output"), nb::arg("maps").none(), nb::arg("load"),
-        nb::arg("whitening"), nb::arg("magnitude"), nb::arg("verify"), nb::arg("overwrite"), nb::arg("options"),
-        nb::arg("progress").none());
+  m.def("recon", &recon, nb::arg("kspace").none(), nb::arg("trajectory").none(), nb::arg("matrix").none(),
+        nb::arg("maps").none(), nb::arg("noise").none(), nb::arg("units"), nb::arg("voxel_size"),
+        nb::arg("verify"), nb::arg("options"), nb::arg("progress").none());
+  m.def("recon_file", &recon_file, nb::arg("path"), nb::arg("output"), nb::arg("maps").none(),
+        nb::arg("load"), nb::arg("whitening"), nb::arg("magnitude"), nb::arg("verify"), nb::arg("overwrite"),
+        nb::arg("options"), nb::arg("progress").none());
 }
 
 }  // namespace spinloom::python

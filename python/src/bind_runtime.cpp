@@ -57,7 +57,8 @@ nb::dict info() {
   nb::dict d, backends, libraries;
   backends["cpu"] = "used";
   backends["reference"] = "used when asked for";
-  backends["cuda"] = cuda.is_usable() ? "used where a function has a path for it" : "not used: " + cuda.problem;
+  backends["cuda"] =
+      cuda.is_usable() ? "used where a function has a path for it" : "not used: " + cuda.problem;
   nb::list gpus;
   for (const GpuInfo& gpu : cuda.gpus) gpus.append(describe(gpu));
   for (const LibraryProbe& p : probes) {

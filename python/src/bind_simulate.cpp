@@ -32,21 +32,22 @@ Array<cdouble> to_voxels(const Given& image, const Shape& matrix) {
   const auto values = tensor.to<cdouble>();
   Array<cdouble> voxels(matrix);
   std::copy(values.begin(), values.end(), voxels.begin());
-  if (!all_finite<cdouble>(voxels.view())) throw ArgumentError("image holds values that are not finite; replace them first");
+  if (!all_finite<cdouble>(voxels.view()))
+    throw ArgumentError("image holds values that are not finite; replace them first");
   return voxels;
 }
 
 Phantom find_phantom(const std::string& name, int dims) {
   const Phantom phantom = name == "shepp-logan" ? shepp_logan(dims) : read_phantom(name);
   if (phantom.dims != dims)
-    throw ArgumentError(name + ": a phantom of " + std::to_string(phantom.dims) + " axes, but the trajectory has " +
-                        std::to_string(dims));
+    throw ArgumentError(name + ": a phantom of " + std::to_string(phantom.dims) +
+                        " axes, but the trajectory has " + std::to_string(dims));
   return phantom;
 }
 
 nb::tuple simulate(nb::handle object, nb::handle trajectory, nb::handle matrix, const std::string& support,
-                   const std::string& units, Index coils, double sigma, std::optional<double> snr_db, unsigned seed,
-                   nb::handle progress) {
+                   const std::string& units, Index coils, double sigma, std::optional<double> snr_db,
+                   unsigned seed, nb::handle progress) {
   LongCall call(progress);
   const GivenTrajectory given(trajectory, matrix, units);
   std::string name;
@@ -82,9 +83,9 @@ nb::tuple simulate(nb::handle object, nb::handle trajectory, nb::handle matrix, 
 }  // namespace
 
 void bind_simulate(nb::module_& m) {
-  m.def("simulate", &simulate, nb::arg("object").none(), nb::arg("trajectory").none(), nb::arg("matrix").none(), nb::arg("support"),
-        nb::arg("units"), nb::arg("coils"), nb::arg("sigma"), nb::arg("snr_db").none(), nb::arg("seed"),
-        nb::arg("progress").none());
+  m.def("simulate", &simulate, nb::arg("object").none(), nb::arg("trajectory").none(),
+        nb::arg("matrix").none(), nb::arg("support"), nb::arg("units"), nb::arg("coils"), nb::arg("sigma"),
+        nb::arg("snr_db").none(), nb::arg("seed"), nb::arg("progress").none());
 }
 
 }  // namespace spinloom::python

@@ -22,7 +22,8 @@ const char* word(CgStop stop) {
   return "unknown";
 }
 
-nb::tuple solve(const Operator& a, nb::handle b, nb::handle start, const CgOptions& options, nb::handle observe) {
+nb::tuple solve(const Operator& a, nb::handle b, nb::handle start, const CgOptions& options,
+                nb::handle observe) {
   return visit_operator(a, [&](const auto& pointer, auto real) {
     using Real = decltype(real);
     using Complex = std::complex<Real>;
@@ -48,7 +49,8 @@ nb::tuple solve(const Operator& a, nb::handle b, nb::handle start, const CgOptio
       } else {
         std::fill(x.begin(), x.end(), Complex(0));
       }
-      return cg<Real>(*pointer, rhs.view(), options, x.view(), observe.is_none() ? CgObserver<Real>() : observer);
+      return cg<Real>(*pointer, rhs.view(), options, x.view(),
+                      observe.is_none() ? CgObserver<Real>() : observer);
     });
     return nb::make_tuple(to_numpy(std::move(x)), result.iterations, result.residual, result.converged,
                           word(result.stop), result.reason, result.history);
@@ -60,8 +62,8 @@ nb::tuple solve(const Operator& a, nb::handle b, nb::handle start, const CgOptio
 void bind_solve(nb::module_& m) {
   m.def(
       "cg",
-      [](const Operator& a, nb::handle b, nb::handle x0, int iterations, double tolerance, int stagnation_window,
-         double stagnation, nb::handle observe) {
+      [](const Operator& a, nb::handle b, nb::handle x0, int iterations, double tolerance,
+         int stagnation_window, double stagnation, nb::handle observe) {
         return solve(a, b, x0,
                      {.iterations = iterations,
                       .tolerance = tolerance,
@@ -77,7 +79,8 @@ void bind_solve(nb::module_& m) {
         LongCall call;
         const PowerIterationResult r = call.run([&] {
           return visit_operator(a, [&](const auto& pointer, auto) {
-            return power_iteration(*pointer, {.iterations = iterations, .tolerance = tolerance, .seed = seed});
+            return power_iteration(*pointer,
+                                   {.iterations = iterations, .tolerance = tolerance, .seed = seed});
           });
         });
         return nb::make_tuple(r.eigenvalue, r.iterations, r.converged);

@@ -12,8 +12,8 @@
 namespace spinloom::python {
 namespace {
 
-std::atomic<int> running{0};     // calls of all threads, nested ones included
-thread_local int depth = 0;      // calls of this thread that are within one another
+std::atomic<int> running{0};      // calls of all threads, nested ones included
+thread_local int depth = 0;       // calls of this thread that are within one another
 std::atomic<bool> caught{false};  // our handler met a Ctrl-C that Python has not been asked about yet
 struct sigaction before {};
 
@@ -36,7 +36,8 @@ bool is_main_thread() {
 bool install_handler() {
   struct sigaction now {};
   if (sigaction(SIGINT, nullptr, &now) != 0) return false;
-  if ((now.sa_flags & SA_SIGINFO) == 0 && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) return false;
+  if ((now.sa_flags & SA_SIGINFO) == 0 && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
+    return false;
   before = now;
   struct sigaction ours {};
   ours.sa_sigaction = on_interrupt;
@@ -47,7 +48,8 @@ bool install_handler() {
 /// Unless somebody set another handler meanwhile.
 void remove_handler() {
   struct sigaction now {};
-  if (sigaction(SIGINT, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_interrupt)
+  if (sigaction(SIGINT, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
+      now.sa_sigaction == on_interrupt)
     sigaction(SIGINT, &before, nullptr);
 }
 
@@ -144,8 +146,7 @@ void LongCall::tell() {
   const nb::object logger = nb::module_::import_("logging").attr("getLogger")("spinloom");
   const nb::object warn = nb::module_::import_("spinloom.errors").attr("_warn");
   for (const auto& [severity, text] : std::exchange(messages_, {}))
-    severity == Severity::warning ? warn(text.c_str())
-                                  : logger.attr("info")("%s", text.c_str());
+    severity == Severity::warning ? warn(text.c_str()) : logger.attr("info")("%s", text.c_str());
 }
 
 void forget_calls() {

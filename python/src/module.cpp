@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
   bind_operators(m);
   bind_solve(m);
   bind_mri(m);
+  bind_nlm(m);
   bind_simulate(m);
   bind_quality(m);
   bind_io(m);

@@ -44,7 +44,8 @@ struct Operator {
   explicit Operator(OperatorPtr<Real> pointer) : a(std::move(pointer)) {}
   template <class Real>
   Operator(OperatorPtr<Real> pointer, Shape domain, Shape range)
-      : a(OperatorPtr<Real>(std::make_shared<Reshaped<Real>>(std::move(pointer), std::move(domain), std::move(range)))) {}
+      : a(OperatorPtr<Real>(
+            std::make_shared<Reshaped<Real>>(std::move(pointer), std::move(domain), std::move(range)))) {}
 };
 
 /// visit(a, f): f(pointer, Real())

@@ -17,7 +17,8 @@ T option(const nb::dict& options, const char* name, const char* expected) {
   const nb::object value = options[name];
   T result{};
   if (nb::try_cast<T>(value, result, true)) return result;
-  const std::string text = std::string(name) + " is " + nb::cast<std::string>(nb::repr(value)) + ", expected " + expected;
+  const std::string text =
+      std::string(name) + " is " + nb::cast<std::string>(nb::repr(value)) + ", expected " + expected;
   throw nb::type_error(text.c_str());
 }
 

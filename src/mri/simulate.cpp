@@ -36,11 +36,14 @@ Simulation simulate(const Readouts& readouts, const Shape& matrix, const Simulat
   if (o.coils < 1 || o.coils > 1024)
     throw ArgumentError(fmt::format("simulation: {} coils, expected 1 to 1024", o.coils));
   if (!(o.sigma >= 0) || !std::isfinite(o.sigma))
-    throw ArgumentError(fmt::format("simulation: noise of standard deviation {:g}, expected 0 or more", o.sigma));
+    throw ArgumentError(
+        fmt::format("simulation: noise of standard deviation {:g}, expected 0 or more", o.sigma));
   if (o.snr_db && !(std::abs(*o.snr_db) <= 200))
-    throw ArgumentError(fmt::format("simulation: a signal-to-noise ratio of {:g} dB, expected -200 to 200", *o.snr_db));
+    throw ArgumentError(
+        fmt::format("simulation: a signal-to-noise ratio of {:g} dB, expected -200 to 200", *o.snr_db));
   const int dims = readouts.trajectory->dims();
-  const CoilSums sums = o.coils == 1 ? uniform_coil(dims) : fit_coils(coil_rings(dims, {.coils = o.coils}), matrix);
+  const CoilSums sums =
+      o.coils == 1 ? uniform_coil(dims) : fit_coils(coil_rings(dims, {.coils = o.coils}), matrix);
   const auto maps = coil_maps(sums, matrix);
   auto y = measure(sums, maps);
   Simulation made;
@@ -48,8 +51,9 @@ Simulation simulate(const Readouts& readouts, const Shape& matrix, const Simulat
   made.snr_db = made.sigma > 0 ? snr_of(y.view(), made.sigma) : 0;
   if (made.sigma > 0 || o.snr_db) {
     const auto factor = cholesky(noise_covariance(o.coils, 0.4, 0.1, o.seed).view());
-    axpy<cdouble>(1.0, correlated_noise(factor.view(), readouts.trajectory->samples(), made.sigma, o.seed + 1).view(),
-                  y.view());
+    axpy<cdouble>(
+        1.0, correlated_noise(factor.view(), readouts.trajectory->samples(), made.sigma, o.seed + 1).view(),
+        y.view());
     const Index samples = std::max<Index>(4096, 64 * o.coils);
     made.noise = narrowed(correlated_noise(factor.view(), samples, made.sigma, o.seed + 2));
   }

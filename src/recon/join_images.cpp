@@ -30,15 +30,17 @@ Image join_images(const std::vector<Measurement>& measurements, std::vector<Arra
   std::set<int> slices;
   for (std::size_t i = 0; i < images.size(); ++i) {
     if (images[i].shape() != size)
-      throw ShapeError(fmt::format("image {} of the scan has shape {}, the first {}; give --matrix to make them alike", i,
-                                   to_string(images[i].shape()), to_string(size)));
+      throw ShapeError(
+          fmt::format("image {} of the scan has shape {}, the first {}; give --matrix to make them alike", i,
+                      to_string(images[i].shape()), to_string(size)));
     slices.insert(measurements[i].label.slice);
   }
   // Labels are sorted by frame first and slice last, so a complete set of slices lies in order already.
   const Index total = static_cast<Index>(images.size());
   const Index planes = size.size() == 2 ? static_cast<Index>(slices.size()) : 1;
   if (total % planes != 0)
-    throw FormatError(fmt::format("{} images do not divide over {} slices: some frame lacks a slice", total, planes));
+    throw FormatError(
+        fmt::format("{} images do not divide over {} slices: some frame lacks a slice", total, planes));
   Shape shape = size.size() == 2 ? Shape{total / planes, planes, size[0], size[1]}
                                  : Shape{total, size[0], size[1], size[2]};
   if (shape[0] == 1) shape.erase(shape.begin());

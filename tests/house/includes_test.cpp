@@ -34,7 +34,7 @@ TEST(House, FoldersIncludeOnlyThemselvesAndLowerFloors) {
   const fs::path root(SPINLOOM_SOURCE_DIR);
   const std::regex include(R"(^\s*#\s*include\s*"([^"]+)\".*)");
   int checked = 0;
-  for (const char* top : {"include", "src", "cli"})
+  for (const char* top : {"include", "src", "cli", "python"})
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       if (!entry.is_regular_file()) continue;
       const std::string name = fs::relative(entry.path(), root).generic_string();

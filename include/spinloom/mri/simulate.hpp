@@ -16,7 +16,8 @@ struct SimulationOptions {
 /// What a scanner would have measured, and what it measured it of.
 struct Simulation {
   Array<cfloat> kspace;  ///< [coils, samples], noise included
-  Array<cfloat> noise;   ///< [coils, n] of a noise scan, enough for a covariance within a few percent; empty without
+  Array<cfloat>
+      noise;  ///< [coils, n] of a noise scan, enough for a covariance within a few percent; empty without
   Array<cfloat> maps;    ///< [coils, matrix...]
   Array<cdouble> truth;  ///< [matrix...], the best image that the scan can give; see band_limited_image()
   double sigma = 0, snr_db = 0;  ///< of the noise; snr_db means nothing when sigma is 0

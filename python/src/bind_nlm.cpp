@@ -1,0 +1,152 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "bind.hpp"
+#include "calls.hpp"
+#include "options.hpp"
+#include "spinloom/nlm/estimate_sigma.hpp"
+#include "spinloom/nlm/front_end.hpp"
+#include "spinloom/runtime/cuda.hpp"
+
+#include "arrays.hpp"
+
+namespace spinloom::python {
+namespace {
+
+/// work(View<const From>) on a tensor of any type that an image may have; float16 has been widened before.
+template <class Work>
+void with_elements(const Tensor& t, Work&& work) {
+  switch (t.dtype) {
+    case DType::b1: return work(View<const bool>(reinterpret_cast<const bool*>(t.bytes.data()), t.shape));
+    case DType::i8: return work(t.as<std::int8_t>());
+    case DType::u8: return work(t.as<std::uint8_t>());
+    case DType::i16: return work(t.as<std::int16_t>());
+    case DType::u16: return work(t.as<std::uint16_t>());
+    case DType::i32: return work(t.as<std::int32_t>());
+    case DType::u32: return work(t.as<std::uint32_t>());
+    case DType::i64: return work(t.as<std::int64_t>());
+    case DType::u64: return work(t.as<std::uint64_t>());
+    case DType::f32: return work(t.as<float>());
+    case DType::f64: return work(t.as<double>());
+    default: throw ArgumentError("image has dtype " + to_string(t.dtype) + ", expected a real one");
+  }
+}
+
+Tensor real_image(const Given& image) {
+  if (is_complex(image.dtype)) require_dtype(image, {DType::f32, DType::f64});
+  Tensor t = to_tensor(image);
+  return t.dtype == DType::f16 ? t.cast(DType::f32) : std::move(t);
+}
+
+/// An array of float32 or float64 that goes with the image, in the image's own precision.
+struct Companion {
+  std::optional<Given> given;
+
+  Companion(nb::handle array, const char* name) {
+    if (array.is_none()) return;
+    given = take(array, name);
+    require_dtype(*given, {DType::f32, DType::f64});
+  }
+  template <class Real>
+  View<const Real> view(Array<Real>& storage) const {
+    if (!given) return {};
+    storage = to_tensor(*given).to<Real>();
+    return std::as_const(storage).view();
+  }
+};
+
+/// What denoise() is asked for.
+struct Settings {
+  NlmOptions options;
+  NlmRange range = NlmRange::scale;
+  std::optional<Index> channel_axis;
+  std::optional<Given> mask;
+  std::string device;
+  Companion h, sigma, guide;
+
+  explicit Settings(const nb::dict& o)
+      : h(nb::object(o["h_map"]), "h"),
+        sigma(nb::object(o["sigma_map"]), "sigma"),
+        guide(nb::object(o["guide"]), "guide") {
+    const auto number = [&](const char* name) { return option<double>(o, name, "a number or an array"); };
+    const auto flag = [&](const char* name) { return option<bool>(o, name, "True or False"); };
+    range = flag("preserve_range") ? NlmRange::preserve : NlmRange::scale;
+    channel_axis = option<std::optional<Index>>(o, "channel_axis", "a whole number or None");
+    device = option<std::string>(o, "device", "a device's name");
+    options.patch_size = to_shape(nb::object(o["patch_size"]), "patch_size");
+    options.patch_distance = to_shape(nb::object(o["patch_distance"]), "patch_distance");
+    options.h = number("h");
+    options.sigma = number("sigma");
+    options.guide_sigma = number("guide_sigma");
+    options.mode = flag("fast_mode") ? NlmMode::fast : NlmMode::classic;
+    options.noise = flag("rician") ? NlmNoise::rician : NlmNoise::gaussian;
+    options.compat = flag("scikit_image") ? NlmCompat::scikit_image : NlmCompat::none;
+    if (const nb::object array = o["mask"]; !array.is_none()) {
+      mask = take(array, "mask");
+      require_dtype(*mask, {DType::b1, DType::u8});
+    }
+  }
+};
+
+template <class Real>
+Array<Real> filter(const Tensor& image, const Settings& s, const Log& log) {
+  const Device device =
+      s.device == "reference" ? Device{DeviceKind::reference, 0} : choose_device(s.device, log);
+  const Shape shape = nlm_working_shape(image.shape, s.channel_axis);
+  const Shape spatial(shape.begin(), shape.end() - 1);
+  Array<Real> values(shape), filtered(shape), h, sigma, guide;
+  with_elements(image,
+                [&](const auto& elements) { nlm_import(elements, s.channel_axis, s.range, values.view()); });
+  NlmMaps<Real> maps{
+      .h = s.h.view(h), .sigma = s.sigma.view(sigma), .guide = s.guide.view(guide), .mask = {}};
+  if (maps.guide.data != nullptr && maps.guide.shape == spatial) maps.guide.shape.push_back(1);
+  Tensor mask;
+  if (s.mask) {
+    mask = to_tensor(*s.mask);
+    maps.mask = {reinterpret_cast<const std::uint8_t*>(mask.bytes.data()), mask.shape};
+  }
+  // The library reads from host memory also for a GPU, whose backend takes what it needs from there.
+  nlm<Real>({values.data(), shape, device}, s.options, filtered.view(), maps);
+  if (s.options.compat == NlmCompat::scikit_image)
+    return nlm_export_squeezed<Real>(filtered.view(), s.channel_axis, s.options.mode);
+  Array<Real> result(image.shape);
+  nlm_export<Real>(filtered.view(), s.channel_axis, result.view());
+  return result;
+}
+
+nb::object denoise(nb::handle image_, const nb::dict& o, nb::handle progress) {
+  const Given given = take(image_, "image");
+  LongCall call(progress);
+  Settings s(o);
+  s.options.progress = call.progress();
+  if (given.dtype == DType::f32 || given.dtype == DType::f16)
+    return to_numpy(call.run([&] { return filter<float>(real_image(given), s, call.log()); }));
+  return to_numpy(call.run([&] { return filter<double>(real_image(given), s, call.log()); }));
+}
+
+std::vector<double> sigmas(nb::handle image_, std::optional<Index> channel_axis) {
+  const Given given = take(image_, "image");
+  LongCall call;
+  return call.run([&]() -> std::vector<double> {
+    const Tensor image = real_image(given);
+    // Channels go last; any number of spatial axes is allowed here.
+    Shape shape = image.shape;
+    if (!channel_axis) shape.push_back(1);
+    if (image.dtype == DType::f32) return estimate_sigma<float>({image.as<float>().data, shape});
+    const Array<double> values = image.to<double>();
+    return estimate_sigma<double>({values.data(), shape});
+  });
+}
+
+}  // namespace
+
+void bind_nlm(nb::module_& m) {
+  m.def("denoise_nl_means", &denoise, nb::arg("image").none(), nb::arg("options"),
+        nb::arg("progress").none());
+  m.def("estimate_sigma", &sigmas, nb::arg("image").none(), nb::arg("channel_axis").none());
+}
+
+}  // namespace spinloom::python
