@@ -15,7 +15,8 @@ def like(result: Any, given: Any) -> Any:
     """
     if isinstance(given, (np.ndarray, np.generic)):
         return result
-    library = sys.modules.get(type(given).__module__.partition(".")[0])
+    name = type(given).__module__.partition(".")[0]
+    library = sys.modules.get({"jaxlib": "jax.numpy"}.get(name, name))
     convert = getattr(library, "from_dlpack", None)
     return convert(result) if convert else result
 

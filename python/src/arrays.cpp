@@ -55,6 +55,29 @@ std::string own_dtype(nb::handle object) {
       swapped ? fmt::format("{0}.astype({0}.dtype.newbyteorder('='))", name) : "numpy.ascontiguousarray()"));
 }
 
+bool is_instance(nb::handle object, const char* module, const char* name) {
+  const nb::object loaded = nb::module_::import_("sys").attr("modules").attr("get")(module);
+  return !loaded.is_none() && nb::isinstance(object, nb::object(loaded.attr(name)));
+}
+
+/// What the array's own library exports of it. A library says no for a reason (a conjugate that is still to be
+/// taken, a gradient that is asked for), and its words are passed on; other ways to the memory would pass over it.
+nb::object exported(nb::handle object, const std::string& name) {
+  try {
+    return object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 1));
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_TypeError))
+      refuse(fmt::format("{} is a {} that cannot be shared: {}", name, class_name(object),
+                         nb::cast<std::string>(nb::str(e.value()))));
+  }
+  try {  // of before versions
+    return object.attr("__dlpack__")();
+  } catch (nb::python_error& e) {
+    refuse(fmt::format("{} is a {} that cannot be shared: {}", name, class_name(object),
+                       nb::cast<std::string>(nb::str(e.value()))));
+  }
+}
+
 /// Runs of `inner` equal steps, copied one element of `Word` at a time.
 template <class Word>
 void copy_line(const std::byte* from, Index stride, Index count, std::byte* to) {
@@ -81,9 +104,15 @@ void copy_line(Index bytes, const std::byte* from, Index stride, Index count, st
 Given take(nb::handle object, const std::string& name) {
   Given given;
   given.name = name;
+  given.is_numpy = is_instance(object, "numpy", "ndarray");
+  if (is_instance(object, "numpy.ma", "MaskedArray"))
+    refuse(fmt::format(
+        "{0} is a masked array, whose mask would be lost; fill it, for example with {0}.filled(0)", name));
+  nb::object source = nb::borrow(object);
+  if (!given.is_numpy && nb::hasattr(object, "__dlpack__")) source = exported(object, name);
   // Of a Python scalar's own buffer (bytes, memoryview of them) nobody means the bytes as voxels.
   if (PyBytes_Check(object.ptr()) || PyByteArray_Check(object.ptr()) ||
-      !nb::try_cast<nb::ndarray<nb::ro>>(object, given.array, false))
+      !nb::try_cast<nb::ndarray<nb::ro>>(source, given.array, false))
     refuse_object(object, name);
   const auto& a = given.array;
   const auto found = std::find_if(std::begin(known), std::end(known), [&](const Known& k) {
@@ -154,7 +183,9 @@ void require_dtype(const Given& given, const std::vector<DType>& expected) {
   refuse(fmt::format(
       "{} has dtype {}, expected {}; {}", given.name, to_string(given.dtype), fmt::join(names, " or "),
       loses ? fmt::format("take abs({0}) or {0}.real", given.name)
-            : fmt::format("convert it, for example with {}.astype('{}')", given.name, names.front())));
+      : given.is_numpy
+          ? fmt::format("convert it, for example with {}.astype('{}')", given.name, names.front())
+          : fmt::format("convert it to {}", names.front())));
 }
 
 template <class T>

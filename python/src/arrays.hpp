@@ -18,6 +18,7 @@ namespace nb = nanobind;
 /// An array as it came. Made and destroyed with the GIL held.
 struct Given {
   std::string name;  ///< in messages: "image"
+  bool is_numpy = false;
   nb::ndarray<nb::ro> array;
   DType dtype = DType::f32;
   Shape shape;

@@ -188,8 +188,31 @@ class NotHere(Producer):
 
 
 def test_arrays_that_cannot_be_exported_are_refused(plan):
-    with pytest.raises(TypeError, match="x is of type NotHere, expected an array"):
+    with pytest.raises(TypeError, match="x is a NotHere that cannot be shared: cannot export to the host"):
         plan.forward(NotHere(np.ones(MATRIX, "complex64")))
+
+
+class OfBeforeVersions(Producer):
+    def __dlpack__(self, stream=None):
+        return super().__dlpack__()
+
+
+def test_producers_of_before_versions_are_read(rng, plan):
+    x = random_complex(rng, MATRIX, "complex64")
+    assert np.array_equal(plan.forward(OfBeforeVersions(x)), plan.forward(x))
+
+
+def test_read_only_producers_are_read_and_not_written(rng, plan):
+    x, y = random_complex(rng, MATRIX, "complex64"), np.zeros(20, "complex64")
+    x.flags.writeable = y.flags.writeable = False
+    assert np.array_equal(plan.forward(Producer(x)), plan.forward(x))
+    with pytest.raises(ValueError, match="read-only"):
+        plan.forward(x, out=Producer(y))
+
+
+def test_a_mask_is_not_lost_silently(plan):
+    with pytest.raises(TypeError, match="masked array, whose mask would be lost"):
+        plan.forward(np.ma.masked_array(np.ones(MATRIX, "complex64"), np.zeros(MATRIX)))
 
 
 def test_results_come_back_as_the_kind_that_was_given(rng, plan, monkeypatch):
@@ -210,6 +233,9 @@ def test_torch_tensors_go_in_and_out(rng, plan):
     x = random_complex(rng, MATRIX, "complex64")
     y = plan.forward(torch.from_numpy(x))
     assert isinstance(y, torch.Tensor) and np.array_equal(y.numpy(), plan.forward(x))
+    for lazy in (torch.from_numpy(x).conj(), torch.from_numpy(x).requires_grad_()):
+        with pytest.raises(TypeError, match="x is a Tensor that cannot be shared: Can't export"):
+            plan.forward(lazy)
 
 
 def test_a_trajectory_is_not_held(rng):
