@@ -98,22 +98,19 @@ def test_every_failure_says_what_to_do(tmp_path, index):
 @pytest.mark.skipif(not COMMAND, reason="the command was not built")
 @pytest.mark.parametrize(
     "change",
-    [{"trajectory": lambda k: k * 3}, {"trajectory": lambda k: k[..., :1]}, {"tolerance": -1.0}, {"oversampling": 9.0}],
-    ids=["beyond the matrix", "columns", "tolerance", "oversampling"],
+    [lambda k: k * 3, lambda k: k[..., :1]],
+    ids=["beyond the matrix", "columns"],
 )
 def test_texts_are_those_of_the_command_line(rng, tmp_path, change):
     k = random_trajectory(rng, (30,), (8, 9))
     k[0] = [3.9, 4.4]
-    k = change.get("trajectory", lambda k: k)(k)
-    options = {name: value for name, value in change.items() if name != "trajectory"}
+    k = change(k)
     image = np.ones((8, 9), "complex64")
     with pytest.raises(spinloom.Error) as caught:
-        spinloom.nufft.adjoint(np.ones(30, "complex64"), k, (8, 9), **options)
+        spinloom.nufft.adjoint(np.ones(30, "complex64"), k, (8, 9))
     np.save(tmp_path / "k.npy", k)
     np.save(tmp_path / "x.npy", image)
     command = [COMMAND, "nufft", "forward", "--traj", "k.npy", "--in", "x.npy", "-o", "y.npy", "--matrix", "8,9"]
-    for name, value in options.items():
-        command.append(f"--{name}={value}")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.strip().endswith(": " + str(caught.value))
