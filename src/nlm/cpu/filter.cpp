@@ -81,9 +81,10 @@ class Filter {
         }
         filter_tile(tile, rooms[static_cast<std::size_t>(thread)]);
         const Index now = ++finished;
-        if (thread == 0 && done) done(static_cast<double>(now) / static_cast<double>(count));
+        if (thread == 0 && now < count && done) done(static_cast<double>(now) / static_cast<double>(count));
       }
     });
+    if (done) done(1);
   }
 
  private:

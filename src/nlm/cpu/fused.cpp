@@ -195,8 +195,6 @@ void fused(const FusedTile& tile, Index samples, bool is_3d, Index shift, Index 
   return is_3d ? of_box<6, true>(tile, shift, shifts) : of_box<6, false>(tile, shift, shifts);
 }
 
-Index lanes() { return static_cast<Index>(hn::Lanes(D())); }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace spinloom::cpu
 HWY_AFTER_NAMESPACE();
@@ -204,7 +202,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace spinloom::cpu {
 HWY_EXPORT(fused);
-HWY_EXPORT(lanes);
 
 Index fused_room(Index samples, bool is_3d, Index shifts, Index ny, Index nx) {
   return (samples - 1) * shifts * nx * (1 + (is_3d ? ny : 0));
@@ -214,8 +211,6 @@ void fused_shifts(const FusedTile& tile, Index samples, bool is_3d, Index tz, In
                   Index shifts) {
   HWY_DYNAMIC_DISPATCH(fused)(tile, samples, is_3d, tz * tile.plane + ty * tile.row + tx, shifts);
 }
-
-Index float_lanes() { return HWY_DYNAMIC_DISPATCH(lanes)(); }
 
 }  // namespace spinloom::cpu
 #endif

@@ -30,6 +30,4 @@ Index fused_room(Index samples, bool is_3d, Index shifts, Index ny, Index nx);
 void fused_shifts(const FusedTile& tile, Index samples, bool is_3d, Index tz, Index ty, Index tx,
                   Index shifts);
 
-Index float_lanes();
-
 }  // namespace spinloom::cpu

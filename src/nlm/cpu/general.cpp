@@ -60,31 +60,71 @@ void step_along_x(const Step<Real>& step, Index length, Real* row) {
   }
 }
 
-/// One step along another axis, in place; `kept` is a ring of rows `pitch` apart, and the row's place along the
-/// axis is i. With `cuts` a sum that has passed its cut before the last tap becomes infinite.
-template <class Real, bool has_cuts>
-void step_along(const Step<Real>& step, Index i, Index length, Index pitch, Real* kept, const Real* cuts,
-                Index cut_period, Real cut, Real* row) {
+/// A row of a step along y, z or t.
+template <class Real>
+struct RowStep {
+  const Step<Real>& step;
+  Real* row;    ///< read, and replaced by its sums
+  Real* kept;   ///< the ring of earlier rows, `pitch` apart
+  Index place;  ///< the row's place along the axis
+  Index length, pitch;
+  bool has_cuts;  ///< a sum that has passed its cut before the last tap becomes infinite
+  Real cut;
+  const Real* cuts;  ///< one for each of the `period` voxels that repeat in the row, or null
+  Index period;
+};
+
+/// `fixed_taps` is the number of taps where it is known at compile time, else 0.
+template <class Real, bool is_weighted, bool has_cuts, int fixed_taps>
+void step_along(const RowStep<Real>& r) {
   const Tag<Real> d;
-  const Index depth = step.depth();
-  const bool is_weighted = !step.weights.empty();
-  const auto never = hn::Set(d, std::numeric_limits<Real>::infinity());
-  for (Index x = 0; x < length; x += lanes_of<Real>) {
-    const auto now = hn::Load(d, row + x);
-    auto sum = is_weighted ? hn::Mul(now, hn::Set(d, step.weights[0])) : now;
-    [[maybe_unused]] auto limit = hn::Set(d, cut);
-    [[maybe_unused]] auto is_dropped = hn::Gt(sum, never);
+  const Index taps = fixed_taps > 0 ? fixed_taps : r.step.taps, depth = r.step.depth(), lag = r.step.lag;
+  const Index newest = r.place % depth;
+  const Real* weights = r.step.weights.data();
+  [[maybe_unused]] const auto never = hn::Set(d, std::numeric_limits<Real>::infinity());
+  const auto tap = [&](Index j) {  // the row met j lags ago
+    const Index at = newest + j * lag;
+    return r.kept + (at >= depth ? at - depth : at) * r.pitch;
+  };
+  const Real* fixed[fixed_taps > 0 ? fixed_taps : 1];
+  for (int j = 1; j < fixed_taps; ++j) fixed[j] = tap(j);
+  Real* oldest = tap(taps - 1);
+  for (Index x = 0; x < r.length; x += lanes_of<Real>) {
+    const auto now = hn::Load(d, r.row + x);
+    auto sum = now;
+    if constexpr (is_weighted) sum = hn::Mul(now, hn::Set(d, weights[0]));
+    [[maybe_unused]] auto limit = hn::Set(d, r.cut);
+    [[maybe_unused]] auto is_dropped = hn::Gt(never, never);
     if constexpr (has_cuts)
-      if (cuts != nullptr) limit = hn::Load(d, cuts + x % cut_period);
-    for (Index j = 1; j < step.taps; ++j) {
+      if (r.cuts != nullptr) limit = hn::Load(d, r.cuts + x % r.period);
+#pragma GCC unroll 8
+    for (Index j = 1; j < taps; ++j) {
       if constexpr (has_cuts) is_dropped = hn::Or(is_dropped, hn::Gt(sum, limit));
-      const auto v = hn::Load(d, kept + (i + j * step.lag) % depth * pitch + x);
-      sum = is_weighted ? multiply_add(d, v, hn::Set(d, step.weights[static_cast<std::size_t>(j)]), sum)
-                        : hn::Add(sum, v);
+      const auto v = hn::Load(d, (fixed_taps > 0 ? fixed[j] : tap(j)) + x);
+      if constexpr (is_weighted)
+        sum = multiply_add(d, v, hn::Set(d, weights[j]), sum);
+      else
+        sum = hn::Add(sum, v);
     }
     if constexpr (has_cuts) sum = hn::IfThenElse(is_dropped, never, sum);
-    hn::Store(now, d, kept + i % depth * pitch + x);
-    hn::Store(sum, d, row + x);
+    hn::Store(now, d, oldest + x);
+    hn::Store(sum, d, r.row + x);
+  }
+}
+
+template <class Real>
+void step_along(const RowStep<Real>& r) {
+  if (r.step.weights.empty()) {
+    switch (r.step.taps) {
+      case 2: return step_along<Real, false, false, 2>(r);
+      case 3: return step_along<Real, false, false, 3>(r);
+      default: return step_along<Real, false, false, 0>(r);
+    }
+  }
+  switch (r.step.taps) {
+    case 3: return r.has_cuts ? step_along<Real, true, true, 3>(r) : step_along<Real, true, false, 3>(r);
+    case 5: return r.has_cuts ? step_along<Real, true, true, 5>(r) : step_along<Real, true, false, 5>(r);
+    default: return r.has_cuts ? step_along<Real, true, true, 0>(r) : step_along<Real, true, false, 0>(r);
   }
 }
 
@@ -274,16 +314,16 @@ class Shifts {
     const Index pitch = most_general_shifts * tile_.size[3];
     const auto& steps = tile_.steps[axis];
     for (std::size_t s = 0; s < steps.size(); ++s) {
-      const bool checks = tile_.is_classic && static_cast<Index>(axis) == tile_.outermost;
-      Real* ring = kept + number * pitch;
-      if (checks && p[axis] < tile_.size[axis]) {
+      RowStep<Real> step{steps[s], rows, kept + number * pitch, p[axis], length_, bundle * pitch, false, 0,
+                         nullptr,  1};
+      if (tile_.is_classic && static_cast<Index>(axis) == tile_.outermost && p[axis] < tile_.size[axis]) {
         const Index voxel = ((p[0] * tile_.size[1] + p[1]) * tile_.size[2] + p[2]) * tile_.size[3];
-        const Real* cuts = tile_.early_cuts == nullptr ? nullptr : tile_.early_cuts + voxel;
-        step_along<Real, true>(steps[s], p[axis], length_, bundle * pitch, ring, cuts, tile_.size[3],
-                               tile_.early_cut, rows);
-      } else {
-        step_along<Real, false>(steps[s], p[axis], length_, bundle * pitch, ring, nullptr, 1, 0, rows);
+        step.has_cuts = true;
+        step.cut = tile_.early_cut;
+        step.cuts = tile_.early_cuts == nullptr ? nullptr : tile_.early_cuts + voxel;
+        step.period = tile_.size[3];
       }
+      step_along(step);
       kept += steps[s].depth() * bundle * pitch;
     }
     return p[axis] < tile_.size[axis];
