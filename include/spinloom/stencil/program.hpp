@@ -199,7 +199,7 @@ struct Program {
   static constexpr bool stays_in_its_column(const Node* from, int at, unsigned char stagger) {
     const Node& n = from[at];
     if (n.op == Op::access) return resolved(n, stagger).x == 0;
-    if (n.op == Op::shifted && n.x != 0) return false;
+    if ((n.op == Op::shifted && n.x != 0) || (n.op >= Op::select && n.op != Op::shifted)) return false;
     return (n.a < 0 || stays_in_its_column(from, n.a, stagger)) &&
            (n.b < 0 || stays_in_its_column(from, n.b, stagger)) &&
            (n.c < 0 || stays_in_its_column(from, n.c, stagger));

@@ -90,7 +90,7 @@ struct RowKernel {
         const bool leaf = a.op == Op::literal || a.op == Op::param;
         uniform[n] = leaf || (a.op != Op::access && of_operands(a, uniform));
         column[n] = leaf || (a.op == Op::access && a.x == 0) ||
-                    (a.op != Op::access && a.op != Op::shifted && of_operands(a, column));
+                    (a.op > Op::access && a.op < Op::select && of_operands(a, column));
         columnar |= a.op == Op::shifted;
       }
       for (int n = 0; n < nodes; ++n) {

@@ -88,9 +88,9 @@ struct Simd {
   SPINLOOM_STENCIL_INLINE static Pack sqrt(Pack a) {
 #if SPINLOOM_STENCIL_BYTES == 64
     if constexpr (sizeof(R) == 4)
-      return _mm512_sqrt_ps(a);
+      return _mm512_maskz_sqrt_ps(0xFFFF, a);
     else
-      return _mm512_sqrt_pd(a);
+      return _mm512_maskz_sqrt_pd(0xFF, a);
 #elif SPINLOOM_STENCIL_BYTES == 32
     if constexpr (sizeof(R) == 4)
       return _mm256_sqrt_ps(a);
