@@ -1,0 +1,57 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "spinloom/stencil/row_kernel.hpp"
+
+namespace spinloom::stencil {
+
+/// A stencil as a value at run time: the node list of its expression.
+struct Definition {
+  std::string name;
+  std::vector<Node> code;
+  std::vector<Output> outputs;
+  std::vector<ReductionRoot> reductions;
+  int rank = 3;
+  bool red_black = false;
+
+  ProgramView view() const {
+    return {code.data(),
+            static_cast<int>(code.size()),
+            outputs.data(),
+            static_cast<int>(outputs.size()),
+            reductions.data(),
+            static_cast<int>(reductions.size()),
+            rank,
+            red_black};
+  }
+};
+
+/// The expression as it is computed: "next(u0) = fma(0.4, u0(0,0,0), 0.1 * (u0(0,0,-1) + u0(0,0,1)))".
+std::string to_string(const Definition& definition);
+
+/// A copy of a node list that lives at run time.
+Definition make_definition(const std::string& name, const ProgramView& program);
+
+/// A stencil ready to run on elements T: what it is, and its row kernels. Copies share both.
+template <class T>
+struct Kernel {
+  std::shared_ptr<const Definition> definition;
+  RowFunctions<T> rows;
+  std::shared_ptr<const void> state;  ///< handed to the row functions
+
+  ProgramView view() const { return definition->view(); }
+};
+
+inline namespace SPINLOOM_STENCIL_TARGET {
+/// The kernel of a stencil of your own, compiled here with the flags of this file: add -march=native, or nothing
+/// faster than the oldest machine's instructions is used.
+template <class S, class T>
+Kernel<T> make_kernel(const std::string& name = "stencil") {
+  return {std::make_shared<const Definition>(make_definition(name, program_of<S>.view())),
+          row_functions<S, T>(), nullptr};
+}
+}  // namespace SPINLOOM_STENCIL_TARGET
+
+}  // namespace spinloom::stencil

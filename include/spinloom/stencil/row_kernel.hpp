@@ -1,0 +1,434 @@
+#pragma once
+#include <utility>
+
+#include "spinloom/stencil/simd.hpp"
+
+/// Rows of any stencil, made from its node list: the only code that is compiled per stencil.
+namespace spinloom::stencil::inline SPINLOOM_STENCIL_TARGET {
+
+/// f<0>(), f<1>(), .. f<count - 1>(), unrolled.
+template <int count, class F>
+SPINLOOM_STENCIL_INLINE void unrolled(F&& f) {
+  [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
+    (f.template operator()<i>(), ...);
+  }
+  (std::make_integer_sequence<int, count>{});
+}
+
+/// A row that a block of planes reads: its place, and how far along x.
+struct RowUse {
+  short read = 0, z = 0, y = 0;  ///< z counts from the first plane of the block
+  short low = 0, high = 0;       ///< x offsets
+};
+template <int Capacity>
+struct RowTable {
+  RowUse use[Capacity > 0 ? Capacity : 1] = {};
+  int count = 0;
+  constexpr int find(int read, int z, int y) const {
+    for (int r = 0; r < count; ++r)
+      if (use[r].read == read && use[r].z == z && use[r].y == y) return r;
+    return -1;
+  }
+  constexpr void add(int read, int z, int y, int x) {
+    int r = find(read, z, y);
+    if (r < 0) {
+      r = count++;
+      use[r] = {static_cast<short>(read), static_cast<short>(z), static_cast<short>(y), 0, 0};
+    }
+    if (x < use[r].low) use[r].low = static_cast<short>(x);
+    if (x > use[r].high) use[r].high = static_cast<short>(x);
+  }
+};
+
+/// Stencil S on elements T: `planes` planes at once, plain (way 0), fetching ahead (1), streaming as well (2).
+template <class S, class T, int planes, int way>
+struct RowKernel {
+  using Real = real_of<T>;
+  using V = Simd<Real>;
+  using Pack = typename V::Pack;
+  using Mask = typename V::Mask;
+  using Lane = typename V::Lane;
+  static constexpr bool is_complex = !std::is_same_v<T, Real>;
+  static constexpr int parts = is_complex ? 2 : 1;  // reals of an element
+  static constexpr int points = V::lanes / parts;   // elements of a pack
+  static constexpr ProgramView program = program_of<S>.view();
+  static constexpr int nodes = program.count;
+  static constexpr int low_z = program.reach().low[0];
+
+  struct Reads {
+    Read list[max_reads] = {};
+    int count = 0;
+    constexpr Reads() { count = program.list_reads(list); }
+    constexpr int of(const Node& n) const {
+      for (int r = 0; r < count; ++r)
+        if (list[r].field == n.field && list[r].level == n.level) return r;
+      return -1;
+    }
+  };
+  static constexpr Reads reads{};
+  static constexpr int writes = program.output_count;
+
+  static constexpr RowTable<nodes * planes> make_rows() {
+    RowTable<nodes * planes> t;
+    for (int u = 0; u < planes; ++u)
+      for (int n = 0; n < nodes; ++n)
+        if (const Node& a = program.code[n]; a.op == Op::access) t.add(reads.of(a), a.z + u, a.y, a.x);
+    return t;
+  }
+  static constexpr auto rows = make_rows();
+  static constexpr int row_of(int n, int u) {
+    return rows.find(reads.of(program.code[n]), program.code[n].z + u, program.code[n].y);
+  }
+
+  /// What is known of each node: the same for all points; free of offsets along x; carried from pack to pack.
+  struct Kinds {
+    bool uniform[nodes] = {}, column[nodes] = {}, carried[nodes] = {}, needs_before[nodes] = {};
+    bool columnar = false;
+    constexpr Kinds() {
+      for (int n = 0; n < nodes; ++n) {
+        const Node& a = program.code[n];
+        const bool leaf = a.op == Op::literal || a.op == Op::param;
+        uniform[n] = leaf || (a.op != Op::access && of_operands(a, uniform));
+        column[n] = leaf || (a.op == Op::access && a.x == 0) ||
+                    (a.op > Op::access && a.op < Op::select && of_operands(a, column));
+        columnar |= a.op == Op::shifted;
+      }
+      for (int n = 0; n < nodes; ++n) {
+        const Node& a = program.code[n];
+        if (a.op == Op::shifted && a.x < 0) needs_before[a.a] = true;
+        for (const int operand : {a.a, a.b, a.c})
+          if (operand >= 0 && !column[n] && column[operand] && !uniform[operand]) carried[operand] = true;
+      }
+      for (int o = 0; o < program.output_count; ++o)
+        carried[program.outputs[o].root] |= column[program.outputs[o].root];
+      for (int r = 0; r < program.reduction_count; ++r)
+        carried[program.reductions[r].root] |= column[program.reductions[r].root];
+      for (int n = 0; n < nodes; ++n) carried[n] = carried[n] && !uniform[n];
+    }
+    static constexpr bool of_operands(const Node& a, const bool (&kind)[nodes]) {
+      return (a.a < 0 || kind[a.a]) && (a.b < 0 || kind[a.b]) && (a.c < 0 || kind[a.c]);
+    }
+  };
+  static constexpr Kinds kinds{};
+
+  /// Shifted packs come from registers where a pack is a cache line: an unaligned load would touch two lines.
+  static constexpr bool turns_registers = SPINLOOM_STENCIL_BYTES == 64;
+  static constexpr bool turns(const RowUse& use) {
+    return turns_registers && !kinds.columnar && (use.low < 0 || use.high > 0) && use.low >= -points &&
+           use.high <= points;
+  }
+
+  struct Values {
+    Pack value[nodes];
+    Mask mask[nodes];
+  };
+
+  template <int n>
+  SPINLOOM_STENCIL_INLINE static Pack real_as_complex(Pack v) {
+    // A real number beside complex ones is (r, 0).
+    if constexpr (is_complex && kinds.uniform[n]) {
+      Mask real_lane{};
+      for (int l = 0; l < V::lanes; l += 2) real_lane[l] = -1;
+      return V::choose(real_lane, v, Pack{});
+    } else {
+      return v;
+    }
+  }
+  SPINLOOM_STENCIL_INLINE static Pack complex_product(Pack a, Pack b) {
+    // (ar br - ai bi, ar bi + ai br)
+    Mask even{}, odd{}, swap{}, real_lane{};
+    for (int l = 0; l < V::lanes; ++l) {
+      even[l] = l & ~1;
+      odd[l] = l | 1;
+      swap[l] = l ^ 1;
+      real_lane[l] = l % 2 == 0 ? -1 : 0;
+    }
+    const Pack direct = V::rounded(__builtin_shuffle(a, even) * b);
+    const Pack crossed = V::rounded(__builtin_shuffle(a, odd) * __builtin_shuffle(b, swap));
+    return V::choose(real_lane, direct - crossed, direct + crossed);
+  }
+
+  /// Node n of plane u from its operands; leaves are given by `leaf`.
+  template <int n, class Leaf>
+  SPINLOOM_STENCIL_INLINE static void compute(Values& s, const Leaf& leaf) {
+    constexpr Node a = program.code[n];
+    constexpr int A = a.a >= 0 ? a.a : 0, B = a.b >= 0 ? a.b : 0, C = a.c >= 0 ? a.c : 0;
+    constexpr bool real_only = a.op == Op::min || a.op == Op::max || a.op == Op::abs || a.op == Op::sqrt ||
+                               a.op == Op::select || a.op == Op::less || a.op == Op::less_equal ||
+                               a.op == Op::equal;
+    static_assert(!is_complex || !real_only || kinds.uniform[n],
+                  "min, max, abs, sqrt, comparisons and where() are for real fields");
+    if constexpr (a.op == Op::literal || a.op == Op::param || a.op == Op::access || a.op == Op::shifted)
+      s.value[n] = leaf.template operator()<n>();
+    else if constexpr (a.op == Op::add || a.op == Op::sub) {
+      constexpr bool mixed = is_complex && kinds.uniform[A] != kinds.uniform[B];
+      const Pack x = mixed ? real_as_complex<A>(s.value[A]) : s.value[A];
+      const Pack y = mixed ? real_as_complex<B>(s.value[B]) : s.value[B];
+      s.value[n] = a.op == Op::add ? x + y : x - y;
+    } else if constexpr (a.op == Op::mul) {
+      if constexpr (is_complex && !kinds.uniform[A] && !kinds.uniform[B])
+        s.value[n] = complex_product(s.value[A], s.value[B]);
+      else
+        s.value[n] = V::rounded(s.value[A] * s.value[B]);
+    } else if constexpr (a.op == Op::div) {
+      static_assert(!is_complex || kinds.uniform[B], "complex fields are divided by real numbers only");
+      s.value[n] = s.value[A] / s.value[B];
+    } else if constexpr (a.op == Op::neg)
+      s.value[n] = -s.value[A];
+    else if constexpr (a.op == Op::fma) {
+      static_assert(!is_complex || kinds.uniform[n] || kinds.uniform[A] != kinds.uniform[B],
+                    "fma of complex fields takes one real and one complex factor");
+      constexpr bool mixed = is_complex && kinds.uniform[C] && !kinds.uniform[n];
+      s.value[n] = V::fma(s.value[A], s.value[B], mixed ? real_as_complex<C>(s.value[C]) : s.value[C]);
+    } else if constexpr (a.op == Op::min)
+      s.value[n] = V::choose(s.value[B] < s.value[A], s.value[B], s.value[A]);
+    else if constexpr (a.op == Op::max)
+      s.value[n] = V::choose(s.value[A] < s.value[B], s.value[B], s.value[A]);
+    else if constexpr (a.op == Op::abs)
+      s.value[n] = V::abs(s.value[A]);
+    else if constexpr (a.op == Op::sqrt)
+      s.value[n] = V::sqrt(s.value[A]);
+    else if constexpr (a.op == Op::select)
+      s.value[n] = V::choose(s.mask[A], s.value[B], s.value[C]);
+    else if constexpr (a.op == Op::less)
+      s.mask[n] = s.value[A] < s.value[B];
+    else if constexpr (a.op == Op::less_equal)
+      s.mask[n] = s.value[A] <= s.value[B];
+    else if constexpr (a.op == Op::equal)
+      s.mask[n] = s.value[A] == s.value[B];
+    else if constexpr (a.op == Op::both)
+      s.mask[n] = s.mask[A] & s.mask[B];
+    else if constexpr (a.op == Op::either)
+      s.mask[n] = s.mask[A] | s.mask[B];
+    else if constexpr (a.op == Op::negate)
+      s.mask[n] = ~s.mask[A];
+  }
+
+  static void run(const RowBlock<T>& b, const void*) {
+    Real params[program.params() + 1];
+    for (int p = 0; p < program.params(); ++p) params[p] = b.params[p];
+    for (long y = b.y0; y < b.y1; ++y) row(b, y, params);
+  }
+
+  SPINLOOM_STENCIL_INLINE static void row(const RowBlock<T>& b, long y, const Real* params) {
+    const Real* from[rows.count > 0 ? rows.count : 1];
+    unrolled<rows.count>([&]<int r>() __attribute__((always_inline)) {
+      constexpr RowUse use = rows.use[r];
+      from[r] =
+          reinterpret_cast<const Real*>(b.in[use.read][use.z + low_z] + (y + use.y) * b.in_stride[use.read]);
+    });
+    Real* to[writes][planes];
+    const Real* ahead[reads.count > 0 ? reads.count : 1][planes];
+    unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+      unrolled<writes>([&]<int o>() __attribute__((always_inline)) {
+        to[o][u] = reinterpret_cast<Real*>(b.out[o][u] + y * b.out_stride[o]);
+      });
+      if constexpr (way > 0)
+        unrolled<reads.count>([&]<int r>() __attribute__((always_inline)) {
+          ahead[r][u] = reinterpret_cast<const Real*>(b.ahead[r][u] + y * b.in_stride[r]);
+        });
+    });
+    constexpr int sums = 16;
+    [[maybe_unused]] double partial[program.reduction_count + 1][planes][sums];
+    if constexpr (program.reduction_count > 0)
+      for (int r = 0; r < program.reduction_count; ++r)
+        for (int u = 0; u < planes; ++u)
+          for (int l = 0; l < sums; ++l)
+            partial[r][u][l] = program.reductions[r].kind == Reduce::sum ? 0.0 : -__builtin_inf();
+    [[maybe_unused]] Mask changes[2];
+    if constexpr (program.red_black) {
+      Mask even{};
+      for (int l = 0; l < V::lanes; ++l) even[l] = (b.x0 + l / parts + y + b.colour) % 2 == 0 ? -1 : 0;
+      changes[0] = even;
+      changes[1] = ~even;
+    }
+
+    // Uniform values stand before the loop.
+    Values fixed;
+    unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
+      if constexpr (kinds.uniform[n])
+        compute<n>(
+            fixed, [&]<int m>() __attribute__((always_inline)) {
+              if constexpr (program.code[m].op == Op::literal)
+                return V::all(static_cast<Real>(program.code[m].value));
+              else if constexpr (program.code[m].op == Op::param)
+                return V::all(params[program.code[m].field]);
+              else
+                return fixed.value[program.code[m].a];  // a constant moved along x
+            });
+    });
+
+    // Packs that travel: rows with offsets along x, or columns that are shifted.
+    Pack before[rows.count > 0 ? rows.count : 1], here[rows.count > 0 ? rows.count : 1],
+        next[rows.count > 0 ? rows.count : 1];
+    Pack column_before[planes][nodes], column_here[planes][nodes];
+    Values column[planes];
+    const auto columns_at = [&](long x) __attribute__((always_inline)) {
+      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+        unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
+          if constexpr (kinds.uniform[n]) {
+            column[u].value[n] = fixed.value[n];
+            column[u].mask[n] = fixed.mask[n];
+          } else if constexpr (kinds.column[n])
+            compute<n>(
+                column[u], [&]<int m>() __attribute__((always_inline)) {
+                  return V::load(from[row_of(m, u)] + x * parts);
+                });
+        });
+      });
+    };
+    if constexpr (kinds.columnar) {
+      columns_at(b.x0 - points);
+      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+        unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
+          if constexpr (kinds.needs_before[n]) column_before[u][n] = column[u].value[n];
+        });
+      });
+      columns_at(b.x0);
+      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+        unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
+          if constexpr (kinds.carried[n]) column_here[u][n] = column[u].value[n];
+        });
+      });
+    } else {
+      unrolled<rows.count>([&]<int r>() __attribute__((always_inline)) {
+        if constexpr (turns(rows.use[r])) {
+          before[r] = V::load(from[r] + (b.x0 - points) * parts);
+          here[r] = V::load(from[r] + b.x0 * parts);
+        }
+      });
+    }
+
+    for (long x = b.x0; x < b.x1; x += points) {
+      if constexpr (way > 0)
+        unrolled<planes * reads.count>([&]<int i>() __attribute__((always_inline)) {
+          __builtin_prefetch(
+              ahead[i % (reads.count + !reads.count)][i / (reads.count + !reads.count)] + x * parts, 0, 2);
+        });
+      if constexpr (kinds.columnar)
+        columns_at(x + points);
+      else
+        unrolled<rows.count>([&]<int r>() __attribute__((always_inline)) {
+          if constexpr (turns(rows.use[r])) next[r] = V::load(from[r] + (x + points) * parts);
+        });
+      Values s[planes];
+      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+        unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
+          if constexpr (kinds.uniform[n]) {
+            s[u].value[n] = fixed.value[n];
+            s[u].mask[n] = fixed.mask[n];
+          } else if constexpr (kinds.columnar && kinds.column[n]) {
+            if constexpr (kinds.carried[n]) s[u].value[n] = column_here[u][n];
+          } else {
+            compute<n>(
+                s[u], [&]<int m>() __attribute__((always_inline)) {
+                  constexpr Node a = program.code[m];
+                  if constexpr (a.op == Op::shifted) {
+                    if constexpr (kinds.needs_before[a.a])
+                      return V::template shift<a.x * parts>(column_before[u][a.a], column_here[u][a.a],
+                                                            column[u].value[a.a]);
+                    else
+                      return V::template shift<a.x * parts>(column_here[u][a.a], column_here[u][a.a],
+                                                            column[u].value[a.a]);
+                  } else {
+                    constexpr int r = row_of(m, u);
+                    if constexpr (turns(rows.use[r]))
+                      return V::template shift<a.x * parts>(before[r], here[r], next[r]);
+                    else
+                      return V::load(from[r] + (x + a.x) * parts);
+                  }
+                });
+          }
+        });
+      });
+      const bool whole = x + points <= b.x1;
+      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+        unrolled<writes>([&]<int o>() __attribute__((always_inline)) {
+          constexpr int root = program.outputs[o].root;
+          Pack result = s[u].value[root];
+          if constexpr (is_complex && kinds.uniform[root]) result = real_as_complex<root>(result);
+          Real* p = to[o][u] + x * parts;
+          if constexpr (program.red_black) result = V::choose(changes[u % 2], result, V::load(p));
+          if (whole) {
+            if constexpr (way == 2)
+              V::stream(p, result);
+            else
+              V::store(p, result);
+          } else {
+            V::store_part(p, result, (b.x1 - x) * parts);
+          }
+        });
+        if constexpr (program.reduction_count > 0) {
+          static_assert(!is_complex, "reductions are for real fields");
+          unrolled<program.reduction_count>([&]<int r>() __attribute__((always_inline)) {
+            alignas(SPINLOOM_STENCIL_BYTES) Real lane[V::lanes];
+            V::store(lane, s[u].value[program.reductions[r].root]);
+            const long count = whole ? points : b.x1 - x;
+            for (long l = 0; l < count; ++l) {
+              double& p = partial[r][u][(x + l) % sums];
+              const double v = lane[l];
+              if constexpr (program.reductions[r].kind == Reduce::sum)
+                p += v;
+              else
+                p = v > p ? v : p;
+            }
+          });
+        }
+      });
+      // What was next is here.
+      if constexpr (kinds.columnar)
+        unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+          unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
+            if constexpr (kinds.needs_before[n]) column_before[u][n] = column_here[u][n];
+            if constexpr (kinds.carried[n]) column_here[u][n] = column[u].value[n];
+          });
+        });
+      else
+        unrolled<rows.count>([&]<int r>() __attribute__((always_inline)) {
+          if constexpr (turns(rows.use[r])) {
+            before[r] = here[r];
+            here[r] = next[r];
+          }
+        });
+    }
+    if constexpr (program.reduction_count > 0)
+      for (int r = 0; r < program.reduction_count; ++r)
+        for (int u = 0; u < planes; ++u) {
+          double* p = partial[r][u];
+          for (int width = sums / 2; width > 0; width /= 2)
+            for (int l = 0; l < width; ++l)
+              p[l] = program.reductions[r].kind == Reduce::sum ? p[l] + p[l + width]
+                                                               : (p[l + width] > p[l] ? p[l + width] : p[l]);
+          b.reduced[r][u * b.reduced_stride + y] = p[0];
+        }
+  }
+};
+
+/// The row kernels of stencil S for elements T. Blocks of several planes are for stencils that reach along z: there
+/// a row that was loaded serves more than one plane.
+template <class S, class T, int largest = max_planes>
+RowFunctions<T> row_functions() {
+  RowFunctions<T> f;
+#define SPINLOOM_STENCIL_STRING_(x) #x
+#define SPINLOOM_STENCIL_STRING(x) SPINLOOM_STENCIL_STRING_(x)
+  f.target = SPINLOOM_STENCIL_STRING(SPINLOOM_STENCIL_TARGET);
+#undef SPINLOOM_STENCIL_STRING
+#undef SPINLOOM_STENCIL_STRING_
+  constexpr int reach = program_of<S>.view().reach().radius(0);
+  f.at[0][0] = &RowKernel<S, T, 1, 0>::run;
+  f.at[0][1] = &RowKernel<S, T, 1, 1>::run;
+  if constexpr (!program_of<S>.view().red_black) f.at[0][2] = &RowKernel<S, T, 1, 2>::run;
+  if constexpr (reach > 0 && largest >= 2) {
+    f.at[1][0] = &RowKernel<S, T, 2, 0>::run;
+    f.at[1][1] = &RowKernel<S, T, 2, 1>::run;
+    if constexpr (!program_of<S>.view().red_black) f.at[1][2] = &RowKernel<S, T, 2, 2>::run;
+  }
+  if constexpr (reach > 0 && largest >= 4) {
+    f.at[2][0] = &RowKernel<S, T, 4, 0>::run;
+    f.at[2][1] = &RowKernel<S, T, 4, 1>::run;
+    if constexpr (!program_of<S>.view().red_black) f.at[2][2] = &RowKernel<S, T, 4, 2>::run;
+  }
+  return f;
+}
+
+}  // namespace spinloom::stencil::inline SPINLOOM_STENCIL_TARGET

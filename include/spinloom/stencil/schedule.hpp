@@ -1,0 +1,45 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spinloom/stencil/definition.hpp"
+#include "spinloom/stencil/grid.hpp"
+
+namespace spinloom::stencil {
+
+/// How a stencil's steps are carried out. No schedule changes a bit of the result.
+///
+///   naive       plane by plane, whole rows
+///   sweep       one step after the other; `rows` x `columns` blocks go through all planes, so that a block's
+///               layers stay in a cache
+///   overlapped  `steps` at once per block of `rows` x `columns` with a rim computed twice; intermediate steps live
+///               in small rings of planes
+///   wavefront   `steps` at once, each `rows` block skewed against the last, its planes and steps in parallel
+///   diamond     blocks of `width` rows in the plane of y and time, without redundancy, going through the planes as a
+///               wavefront; a block advances width / (2 radius) steps
+///
+/// Text form: the kind, then what differs from the default: "sweep rows=64 planes=2 stream prefetch", "diamond width=32
+/// planes=4".
+struct Schedule {
+  enum class Kind { naive, sweep, overlapped, wavefront, diamond };
+  Kind kind = Kind::naive;
+  Index rows = 0;         ///< rows of a block, 0: all
+  Index columns = 0;      ///< columns of a block, 0: all; rounded up to whole cache lines
+  Index width = 0;        ///< of a diamond [rows]
+  int steps = 1;          ///< advanced by one pass: overlapped and wavefront
+  int planes = 1;         ///< computed at once: 1, 2 or 4
+  bool stream = false;    ///< results go past the caches: sweep, and the last step of overlapped
+  bool prefetch = false;  ///< planes to come are fetched into the level 2 cache
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+std::string to_string(const Schedule& schedule);
+/// Throws ArgumentError that names the word it cannot read.
+Schedule parse_schedule(const std::string& text);
+
+/// Why this schedule cannot run that chain of stencils on such grids, in one sentence; nothing when it can.
+std::optional<std::string> why_illegal(const std::vector<Definition>& chain, const GridLayout& layout,
+                                       const std::vector<Boundaries>& fields, const Schedule& schedule);
+
+}  // namespace spinloom::stencil

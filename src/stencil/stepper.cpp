@@ -1,0 +1,238 @@
+#include "spinloom/stencil/stepper.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "spinloom/core/error.hpp"
+#include "spinloom/core/interrupt.hpp"
+#include "stencil/plan.hpp"
+
+namespace spinloom::stencil {
+
+template <class T>
+struct Stepper<T>::State {
+  Plan<T> plan;
+  std::vector<FieldGrids<T>> grids;
+  std::vector<Grid<T>> spare;  ///< second arrays of evolving fields without a grid of their own
+  std::vector<int> spare_of;   ///< per field: index into spare, or -1
+
+  Grid<T>* other(std::size_t field) {
+    if (grids[field].previous != nullptr) return grids[field].previous;
+    return spare_of[field] < 0 ? nullptr : &spare[static_cast<std::size_t>(spare_of[field])];
+  }
+};
+
+namespace {
+
+template <class T>
+void check_grids(const std::vector<FieldGrids<T>>& grids) {
+  if (grids.empty())
+    throw ArgumentError("stepper: no grids were given, expected one for each field of the stencil");
+  const GridLayout& layout = grids[0].current->layout();
+  std::vector<const Grid<T>*> all;
+  for (const auto& g : grids)
+    for (const Grid<T>* grid : {g.current, g.previous}) {
+      if (grid == nullptr) continue;
+      if (grid->layout() != layout)
+        throw ArgumentError(
+            fmt::format("stepper: grids of shape {} and {}, or of different halos; all fields of a stencil "
+                        "lie on grids of one shape and halo",
+                        spinloom::to_string(grids[0].current->shape()), spinloom::to_string(grid->shape())));
+      if (std::find(all.begin(), all.end(), grid) != all.end())
+        throw ArgumentError("stepper: one grid was given for two fields; give each field a grid of its own");
+      all.push_back(grid);
+    }
+}
+
+/// Cells outside that no stencil writes are the same in both arrays of a field: one is copied into the other.
+template <class T>
+void copy_outside(const Grid<T>& from, Grid<T>& to) {
+  const GridLayout& g = from.layout();
+  const Index low = g.halo.low[2], high = g.n[2] + g.halo.high[2];
+  for (Index z = -g.halo.low[0]; z < g.n[0] + g.halo.high[0]; ++z)
+    for (Index y = -g.halo.low[1]; y < g.n[1] + g.halo.high[1]; ++y) {
+      const T* a = &from(z, y, 0);
+      T* b = &to(z, y, 0);
+      if (z < 0 || z >= g.n[0] || y < 0 || y >= g.n[1]) {
+        std::copy(a - low, a + high, b - low);
+      } else {
+        std::copy(a - low, a, b - low);
+        std::copy(a + g.n[2], a + high, b + g.n[2]);
+      }
+    }
+}
+
+}  // namespace
+
+template <class T>
+Stepper<T>::Stepper(const Kernel<T>& kernel, const std::vector<FieldGrids<T>>& fields,
+                    const Schedule& schedule)
+    : Stepper(std::vector<Kernel<T>>{kernel}, fields, schedule) {}
+
+template <class T>
+Stepper<T>::Stepper(const std::vector<Kernel<T>>& chain, const std::vector<FieldGrids<T>>& fields,
+                    const Schedule& schedule)
+    : state_(std::make_unique<State>()) {
+  check_grids(fields);
+  Plan<T>& plan = state_->plan;
+  state_->grids = fields;
+  plan.layout = fields[0].current->layout();
+  plan.schedule = schedule;
+  plan.chain = chain;
+  std::vector<Definition> definitions;
+  std::vector<Boundaries> boundaries;
+  for (const auto& k : chain) definitions.push_back(*k.definition);
+  for (const auto& f : fields) boundaries.push_back(f.current->boundaries());
+  if (const auto why = why_illegal(definitions, plan.layout, boundaries, schedule)) throw ArgumentError(*why);
+  const Index line = 64 / static_cast<Index>(sizeof(T));
+  plan.schedule.columns = (schedule.columns + line - 1) / line * line;
+
+  int params = 0;
+  plan.fields.resize(fields.size());
+  for (std::size_t c = 0; c < chain.size(); ++c) {
+    const ProgramView p = chain[c].view();
+    params = std::max(params, p.params());
+    plan.reach.push_back(p.reach());
+    for (int a = 0; a < 3; ++a) plan.radius[a] = std::max(plan.radius[a], p.reach().radius(a));
+    Read list[max_reads];
+    const int count = p.list_reads(list);
+    plan.reads.emplace_back();
+    for (int r = 0; r < count; ++r) {
+      const Reach reach = p.reach(list[r].field);
+      plan.reads.back().push_back({list[r], list[r].level == TimeLevel::current ? reach.high[0] : 0});
+      auto& field = plan.fields[static_cast<std::size_t>(list[r].field)];
+      field.is_read_around |= reach.radius() > 0;
+      if (list[r].level == TimeLevel::previous &&
+          fields[static_cast<std::size_t>(list[r].field)].previous == nullptr)
+        throw ArgumentError(
+            fmt::format("stepper: {} reads prev(u{}); give that field two grids, {{u, u_before}}",
+                        chain[c].definition->name, int(list[r].field)));
+    }
+    for (const int colour : p.red_black ? std::vector<int>{0, 1} : std::vector<int>{0})
+      plan.levels.push_back({static_cast<int>(c), colour});
+  }
+  plan.params.resize(static_cast<std::size_t>(std::max(params, 1)));
+  state_->spare_of.assign(fields.size(), -1);
+  const auto swaps_at = [&](std::size_t kernel, std::size_t f) {
+    const ProgramView p = chain[kernel].view();
+    return !p.red_black && p.evolves(static_cast<int>(f));
+  };
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    auto& field = plan.fields[f];
+    for (std::size_t c = 0; c < chain.size(); ++c) field.swaps |= swaps_at(c, f);
+    for (std::size_t a = 0; a < 3; ++a)
+      plan.periodic[a] |= field.is_read_around && boundaries[f].low[a].kind == Boundary::Kind::periodic;
+    if (field.swaps && fields[f].previous == nullptr) {
+      state_->spare_of[f] = static_cast<int>(state_->spare.size());
+      state_->spare.emplace_back(fields[f].current->shape(), plan.layout.halo);
+    }
+  }
+  plan.flips_per_step.assign(fields.size(), 0);
+  for (const auto& level : plan.levels) {
+    plan.flips.push_back(plan.flips_per_step);
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      plan.flips_per_step[f] = static_cast<char>(plan.flips_per_step[f] ^
+                                                 char(swaps_at(static_cast<std::size_t>(level.kernel), f)));
+  }
+  for (const auto& k : chain)
+    if (k.view().reduction_count > 0)
+      plan.reduced.assign(static_cast<std::size_t>(k.view().reduction_count),
+                          std::vector<double>(static_cast<std::size_t>(plan.layout.n[0] * plan.layout.n[1])));
+}
+
+template <class T>
+Stepper<T>::Stepper(Stepper&&) noexcept = default;
+template <class T>
+Stepper<T>& Stepper<T>::operator=(Stepper&&) noexcept = default;
+template <class T>
+Stepper<T>::~Stepper() = default;
+
+template <class T>
+void Stepper<T>::set(int index, double value) {
+  if (index < 0 || index >= static_cast<int>(state_->plan.params.size()))
+    throw ArgumentError(
+        fmt::format("stepper: parameter {}, the stencil has {}", index, state_->plan.params.size()));
+  state_->plan.params[static_cast<std::size_t>(index)] = static_cast<real_of<T>>(value);
+}
+
+template <class T>
+const Schedule& Stepper<T>::schedule() const {
+  return state_->plan.schedule;
+}
+
+template <class T>
+void Stepper<T>::run(Index steps, const Progress& progress) {
+  if (steps < 0) throw ArgumentError(fmt::format("stepper: {} steps, expected 0 or more", steps));
+  Plan<T>& plan = state_->plan;
+  const auto& n = plan.layout.n;
+  for (std::size_t f = 0; f < plan.fields.size(); ++f) {
+    auto& field = plan.fields[f];
+    Grid<T>& grid = *state_->grids[f].current;
+    field.rules = HaloRules<T>(plan.layout, grid.boundaries());
+    field.rules.fill(grid.origin());
+    field.origin[0] = field.origin[1] = grid.origin();
+    if (Grid<T>* other = state_->other(f)) {
+      field.origin[1] = other->origin();
+      copy_outside(grid, *other);
+    }
+  }
+  if (n[0] * n[1] * n[2] == 0) return;
+
+  const Index per_step = static_cast<Index>(plan.levels.size());
+  using Kind = Schedule::Kind;
+  const Kind kind = plan.schedule.kind;
+  // A whole run at once suits diamonds best; cut only so that an interrupt or a progress bar is served.
+  const Index batch = kind == Kind::overlapped
+                          ? plan.schedule.steps
+                          : std::max<Index>(1, plan.schedule.steps) * (kind == Kind::diamond ? 256 : 1);
+  Index level = 0;
+  for (Index done = 0; done < steps;) {
+    check_interrupt();
+    const Index part = std::min(batch, steps - done), levels = part * per_step;
+    if (kind == Kind::naive || kind == Kind::sweep)
+      run_sweep(plan, level, levels);
+    else if (kind == Kind::diamond)
+      run_diamond(plan, level, levels);
+    else if (kind == Kind::wavefront)
+      run_wavefront(plan, level, levels);
+    else {
+      run_overlapped(plan, level, levels);
+      // Whatever the number of levels, the result is in the other array; its halo is filled whole.
+      for (auto& field : plan.fields) {
+        if (!field.swaps) continue;
+        std::swap(field.origin[0], field.origin[1]);
+        if (field.rules.moves()) field.rules.fill(field.origin[0]);
+      }
+    }
+    if (kind != Kind::overlapped) level += levels;
+    done += part;
+    if (progress) progress("stencil", static_cast<double>(done) / static_cast<double>(steps), "");
+  }
+  // The grids that the caller knows hold the last step; with prev(u) the other one holds the step before.
+  for (std::size_t f = 0; f < plan.fields.size(); ++f)
+    if (plan.fields[f].swaps && plan.current(level, f) != state_->grids[f].current->origin())
+      state_->grids[f].current->swap_values(*state_->other(f));
+}
+
+template <class T>
+double Stepper<T>::reduced(int index) const {
+  const Plan<T>& plan = state_->plan;
+  if (index < 0 || index >= static_cast<int>(plan.reduced.size()))
+    throw ArgumentError(fmt::format("stepper: reduction {}, the stencil has {}", index, plan.reduced.size()));
+  Reduce kind = Reduce::sum;
+  for (const auto& k : plan.chain)
+    if (k.view().reduction_count > 0) kind = k.definition->reductions[static_cast<std::size_t>(index)].kind;
+  double total = kind == Reduce::sum ? 0 : -std::numeric_limits<double>::infinity();
+  for (const double row : plan.reduced[static_cast<std::size_t>(index)])
+    total = kind == Reduce::sum ? total + row : row > total ? row : total;
+  return total;
+}
+
+template class Stepper<float>;
+template class Stepper<double>;
+template class Stepper<cfloat>;
+template class Stepper<cdouble>;
+
+}  // namespace spinloom::stencil
