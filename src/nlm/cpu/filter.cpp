@@ -12,8 +12,9 @@
 namespace spinloom::cpu {
 namespace {
 
-// Up to so many, one sum in single precision is good to a bit or two; more are summed in parts.
-constexpr Index few_shifts = 1000;
+// The sums of so many groups of shifts make one sum in single precision that is good to a bit or two; more are summed
+// in parts.
+constexpr Index few_groups = 50;
 
 template <class Real>
 class Filter {
@@ -74,7 +75,7 @@ class Filter {
     if (is_masked_out(tile)) return store(tile, w, false);
     const Index voxels = tile.size[0] * tile.size[1] * tile.size[2] * tile.size[3];
     // Of many shifts, sums of sums: what one shift along the slow axes gives is complete before it meets the rest.
-    const bool in_parts = p_.shifts() > few_shifts;
+    const bool in_parts = p_.shifts() > few_groups * std::min(most_shifts(), 2 * p_.distance[3] + 1);
     Real* partial = in_parts ? room(w.partial, plan_.voxels() * (1 + sums_)) : total;
     std::fill(total, total + voxels * (1 + sums_), Real(0));
     const bool has_guide = slab_.guide.data != nullptr;
