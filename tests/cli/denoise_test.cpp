@@ -5,15 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/nlm/nlm.hpp"
 
 namespace spinloom {
 namespace {
 
-using testing::slurp;
-using testing::TempFolder;
+using testing::TemporaryFolder;
 using Json = nlohmann::json;
 
 constexpr auto replace = OutputFile::Existing::replace;
@@ -26,11 +25,11 @@ struct Outcome {
 class Denoise : public ::testing::Test {
  protected:
   Outcome run(const std::string& arguments) {
-    const TempFolder logs;
+    const TemporaryFolder logs;
     const std::string command = "cd " + folder_ / "" + " && " SPINLOOM_COMMAND " denoise " + arguments +
                                 " >" + logs / "out" + " 2>" + logs / "err";
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(logs / "out"), slurp(logs / "err")};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes(logs / "out"), testing::read_bytes(logs / "err")};
   }
   void expect_failure(const std::string& arguments, int code, const std::string& words) {
     const std::size_t before = folder_.count();
@@ -70,7 +69,7 @@ class Denoise : public ::testing::Test {
     for (Index i = 0; i < 40; ++i) sum += (v[i] - 50) * (v[i] - 50);
     return std::sqrt(sum / 40);
   }
-  TempFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Denoise, MeasuresTheNoiseAndTakesItAway) {
@@ -155,7 +154,7 @@ TEST_F(Denoise, GivesTheSameFileInSlabs) {
     EXPECT_EQ(json_of("a" + ending + " -o b" + ending + options)["slabs"], 1);
     // Room for the program and some forty planes of 400 kB.
     EXPECT_GT(json_of("a" + ending + " -o c" + ending + options + " --memory-limit 80M")["slabs"], 2);
-    EXPECT_TRUE(slurp(folder_ / ("b" + ending)) == slurp(folder_ / ("c" + ending))) << ending;
+    EXPECT_TRUE(testing::read_bytes(folder_ / ("b" + ending)) == testing::read_bytes(folder_ / ("c" + ending))) << ending;
   }
 }
 

@@ -1,6 +1,6 @@
 #include "spinloom/io/image_part.hpp"
 
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 #include "spinloom/io/npy.hpp"
 
 namespace spinloom {
@@ -8,8 +8,7 @@ namespace {
 
 using testing::gzipped;
 using testing::refusal;
-using testing::slurp;
-using testing::TempFolder;
+using testing::TemporaryFolder;
 
 constexpr auto refuse = OutputFile::Existing::refuse;
 
@@ -42,7 +41,7 @@ void expect_parts_equal_whole(const std::string& path) {
 }
 
 TEST(ImagePart, ReadsWhatTheWholeFileHolds) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const DType type : {DType::u8, DType::i16, DType::f32, DType::f64, DType::c64}) {
     const std::string npy = folder / (to_string(type) + ".npy"), nifti = folder / (to_string(type) + ".nii");
     save_image(npy, example(type, {3, 4, 5}), refuse);
@@ -56,14 +55,14 @@ TEST(ImagePart, ReadsWhatTheWholeFileHolds) {
 }
 
 TEST(ImagePart, LeavesToOthersWhatCannotBeReadInParts) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   save_image(folder / "a.nii.gz", example(DType::f32, {3, 4}), refuse);
   save_image(folder / "a.npy", example(DType::f32, {3, 4}), refuse);
-  folder.write("packed.npy", gzipped(slurp(folder / "a.npy")));
-  std::string fortran = slurp(folder / "a.npy");
+  folder.write("packed.npy", gzipped(testing::read_bytes(folder / "a.npy")));
+  std::string fortran = testing::read_bytes(folder / "a.npy");
   fortran.replace(fortran.find("False"), 5, "True ");
   folder.write("fortran.npy", fortran);
-  folder.write("short.npy", slurp(folder / "a.npy").substr(0, 170));
+  folder.write("short.npy", testing::read_bytes(folder / "a.npy").substr(0, 170));
   folder.write("notes.nii", "notes\n");
   for (const char* name : {"a.nii.gz", "packed.npy", "fortran.npy", "short.npy", "notes.nii"})
     EXPECT_EQ(ImageReader::open(folder / name), nullptr) << name;
@@ -71,7 +70,7 @@ TEST(ImagePart, LeavesToOthersWhatCannotBeReadInParts) {
 }
 
 TEST(ImagePart, WritesTheBytesOfTheWholeWriter) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const std::string ending : {".npy", ".nii", ".nii.gz"}) {
     const Image image = example(DType::i16, {3, 4, 5});
     save_image(folder / ("whole" + ending), image, refuse);
@@ -82,12 +81,12 @@ TEST(ImagePart, WritesTheBytesOfTheWholeWriter) {
       writer.write(part);
     }
     writer.commit();
-    EXPECT_EQ(slurp(folder / ("parts" + ending)), slurp(folder / ("whole" + ending))) << ending;
+    EXPECT_EQ(testing::read_bytes(folder / ("parts" + ending)), testing::read_bytes(folder / ("whole" + ending))) << ending;
   }
 }
 
 TEST(ImagePart, KeepsTheStoredTypeAndScalingOfNifti) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string from = SPINLOOM_TEST_DATA "/nib_anatomical.nii";
   const Image image = load_image(from);
   SaveOptions options;
@@ -96,11 +95,11 @@ TEST(ImagePart, KeepsTheStoredTypeAndScalingOfNifti) {
   ImageWriter writer(folder / "parts.nii", image, image.data.shape, image.data.dtype, refuse, options);
   writer.write(image.data.clone());
   writer.commit();
-  EXPECT_EQ(slurp(folder / "parts.nii"), slurp(folder / "whole.nii"));
+  EXPECT_EQ(testing::read_bytes(folder / "parts.nii"), testing::read_bytes(folder / "whole.nii"));
 }
 
 TEST(ImagePart, RefusesWrongPartsAndLeavesNothing) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const Image head;
   EXPECT_SAYS(refusal<ArgumentError>([&] { ImageWriter(folder / "a.cfl", head, {4}, DType::f32, refuse); }),
               ".npy");

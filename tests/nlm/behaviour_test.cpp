@@ -8,6 +8,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/nlm/front_end.hpp"
+#include "spinloom/runtime/threads.hpp"
 #include "temporary_folder.hpp"
 
 /// What nlm() refuses and reports, and the front end around it.
@@ -96,8 +97,14 @@ TEST(Nlm, ReportsProgressUpToTheEnd) {
     EXPECT_EQ(std::this_thread::get_id(), here);
     shares.push_back(share);
   };
+  set_thread_count(1);  // among several, the calling thread may be the last to get a tile
   run_nlm(image, o, DeviceKind::cpu);
+<<<<<<< HEAD
   ASSERT_FALSE(shares.empty());  // how many depends on which thread takes which block
+=======
+  set_thread_count(0);
+  ASSERT_GT(shares.size(), 3u);
+>>>>>>> nlm
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_EQ(shares.back(), 1);
 }
