@@ -16,6 +16,7 @@ struct BenchRequest {
   spinloom::Index samples = 0;
   std::string rung;
   spinloom::Index coils = 0;
+  std::string stencil;
   int repetitions = 0;
   spinloom::Device device;
   spinloom::Progress progress;
@@ -28,7 +29,8 @@ enum BenchOptions : unsigned {
   takes_samples = 2,
   takes_rung = 4,
   runs_on_gpu = 8,
-  takes_coils = 16
+  takes_coils = 16,
+  takes_stencil = 32
 };
 
 struct BenchResult {
@@ -49,4 +51,5 @@ BenchResult bench_dft(const BenchRequest& request);
 BenchResult bench_fhd(const BenchRequest& request);
 BenchResult bench_normal(const BenchRequest& request);
 BenchResult bench_nufft(const BenchRequest& request);
+BenchResult bench_stencil(const BenchRequest& request);
 BenchResult bench_stream(const BenchRequest& request);

@@ -46,7 +46,8 @@ void refuse_unused(const CLI::App& app, const Bench& bench) {
   const std::pair<const char*, unsigned> all[] = {{"--matrix", takes_matrix},
                                                   {"--samples", takes_samples},
                                                   {"--rung", takes_rung},
-                                                  {"--coils", takes_coils}};
+                                                  {"--coils", takes_coils},
+                                                  {"--stencil", takes_stencil}};
   for (const auto& [name, bit] : all)
     if (app.count(name) > 0 && !(bench.options & bit))
       throw CLI::ValidationError(name, "bench " + bench.name + " has no use for it");
@@ -84,6 +85,7 @@ Command add_bench(CLI::App& program) {
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1} << 32));
   app->add_option("--coils", options->request.coils, "coils at once")
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1024}));
+  app->add_option("--stencil", options->request.stencil, "stencil to measure, or all; 7-point without it");
   std::vector<std::string> rungs;
   for (const auto kind : {spinloom::DeviceKind::cpu, spinloom::DeviceKind::cuda})
     for (const auto& rung : spinloom::dft_rungs({kind, 0}))
