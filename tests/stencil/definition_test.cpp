@@ -43,7 +43,7 @@ TEST(Definition, PrintsTheOrderOfItsOperations) {
   EXPECT_EQ(to_string(make_definition("staggered", program_of<Staggered>.view())),
             "next(u1) = u0(0,0,1) - u0(0,0,0); next(u0) = u1(0,0,0) - u1(0,0,-1)");
   EXPECT_EQ(to_string(make_definition("heat", program_of<Heat>.view())),
-            "next(u0) = u0(0,0,0) + ((p0 * u1(0,0,0)) * (((((((u0(-1,0,0) + u0(1,0,0)) + u0(0,-1,0)) + "
+            "next(u0) = u0(0,0,0) + ((p0 * u1(0,0,0)) * ((((((u0(-1,0,0) + u0(1,0,0)) + u0(0,-1,0)) + "
             "u0(0,1,0)) + u0(0,0,-1)) + u0(0,0,1)) - "
             "(6 * u0(0,0,0))))");
 }
