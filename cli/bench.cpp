@@ -85,7 +85,8 @@ Command add_bench(CLI::App& program) {
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1} << 32));
   app->add_option("--coils", options->request.coils, "coils at once")
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1024}));
-  app->add_option("--stencil", options->request.stencil, "stencil to measure, or all; 7-point without it");
+  app->add_option("--stencil", options->request.stencil, "stencil to measure, or all; 7-point without it")
+      ->check(CLI::IsMember(stencil_bench_names()));
   std::vector<std::string> rungs;
   for (const auto kind : {spinloom::DeviceKind::cpu, spinloom::DeviceKind::cuda})
     for (const auto& rung : spinloom::dft_rungs({kind, 0}))
