@@ -16,6 +16,7 @@ struct BenchRequest {
   spinloom::Index samples = 0;
   std::string rung;
   spinloom::Index coils = 0;
+  std::string stencil;
   int repetitions = 0;
   spinloom::Index patch_size = 0, patch_distance = 0;
   spinloom::Device device;
@@ -30,6 +31,7 @@ enum BenchOptions : unsigned {
   takes_rung = 4,
   runs_on_gpu = 8,
   takes_coils = 16,
+  takes_stencil = 32,
   takes_patch = 256
 };
 
@@ -52,4 +54,6 @@ BenchResult bench_fhd(const BenchRequest& request);
 BenchResult bench_nlm(const BenchRequest& request);
 BenchResult bench_normal(const BenchRequest& request);
 BenchResult bench_nufft(const BenchRequest& request);
+BenchResult bench_stencil(const BenchRequest& request);
+std::vector<std::string> stencil_bench_names();  ///< what bench_stencil accepts as `stencil`
 BenchResult bench_stream(const BenchRequest& request);

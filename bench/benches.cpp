@@ -12,6 +12,8 @@ const std::vector<Bench>& benches() {
        bench_normal},
       {"nlm", "non-local means: scikit-image's order, rows, and fused tiles", takes_matrix | takes_patch,
        bench_nlm},
+      {"stencil", "stencil sweeps and temporal blocking against the speed of memory",
+       takes_matrix | takes_stencil, bench_stencil},
   };
   return all;
 }

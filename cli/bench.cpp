@@ -48,7 +48,8 @@ void refuse_unused(const CLI::App& app, const Bench& bench) {
                                                   {"--rung", takes_rung},
                                                   {"--coils", takes_coils},
                                                   {"--patch-size", takes_patch},
-                                                  {"--patch-distance", takes_patch}};
+                                                  {"--patch-distance", takes_patch},
+                                                  {"--stencil", takes_stencil}};
   for (const auto& [name, bit] : all)
     if (app.count(name) > 0 && !(bench.options & bit))
       throw CLI::ValidationError(name, "bench " + bench.name + " has no use for it");
@@ -90,6 +91,8 @@ Command add_bench(CLI::App& program) {
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{99}));
   app->add_option("--patch-distance", options->request.patch_distance, "its farthest shift [voxels]")
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{99}));
+  app->add_option("--stencil", options->request.stencil, "stencil to measure, or all; 7-point without it")
+      ->check(CLI::IsMember(stencil_bench_names()));
   std::vector<std::string> rungs;
   for (const auto kind : {spinloom::DeviceKind::cpu, spinloom::DeviceKind::cuda})
     for (const auto& rung : spinloom::dft_rungs({kind, 0}))

@@ -9,4 +9,5 @@ Command add_recon(CLI::App& program);
 Command add_compare(CLI::App& program);
 Command add_view(CLI::App& program);
 Command add_convert(CLI::App& program);
+Command add_stencil(CLI::App& program);
 Command add_simulate(CLI::App& program);

@@ -42,17 +42,16 @@ int main(int argc, char** argv) {
   program.set_version_flag("--version", "spinloom " SPINLOOM_VERSION);
   program.require_subcommand(1);
   const std::vector<Command> commands = {
-      add_info(program), add_nufft(program),   add_recon(program), add_compare(program),
-      add_view(program), add_convert(program), add_bench(program), add_simulate(program),
       add_info(program),
-      add_denoise(program),
-      add_nufft(program),
       add_recon(program),
+      add_nufft(program),
+      add_simulate(program),
+      add_denoise(program),
+      add_stencil(program),
       add_compare(program),
       add_view(program),
       add_convert(program),
       add_bench(program),
-      add_simulate(program),
   };
 
   const Command* chosen = nullptr;

@@ -1,0 +1,232 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness.hpp"
+#include "spinloom/core/error.hpp"
+#include "spinloom/runtime/threads.hpp"
+#include "spinloom/stencil/builtin.hpp"
+#include "spinloom/stencil/stepper.hpp"
+#include "stream_kernels.hpp"
+
+/// How close do sweeps come to the speed of memory, and how far past it does temporal blocking go? All variants run
+/// in every round, and ratios are medians of rounds: bandwidth may drift between rounds.
+namespace {
+
+using namespace spinloom;
+namespace st = spinloom::stencil;
+
+struct Case {
+  const char* name;
+  bool is_2d;
+  const char *spatial_double, *spatial_float, *temporal_double, *temporal_float;
+  Index steps;  ///< of one timed temporal run
+};
+// Tiles chosen by trial on the machine that bench/results names.
+constexpr Case cases[] = {
+    {"7-point", false, "sweep rows=64 planes=4 stream prefetch", "sweep rows=64 planes=4 stream prefetch",
+     "diamond width=24 planes=4 prefetch", "diamond width=32 planes=4 prefetch", 48},
+    {"25-point", false, "sweep rows=64 planes=4 stream prefetch", "sweep rows=64 planes=4 stream prefetch",
+     "diamond width=32 planes=4 prefetch", "diamond width=32 planes=4 prefetch", 8},
+    {"27-point", false, "sweep rows=64 planes=2 stream prefetch", "sweep rows=64 planes=2 stream prefetch",
+     "diamond width=24 planes=2 prefetch", "diamond width=24 planes=4 prefetch", 24},
+    {"wave", false, "sweep rows=32 prefetch", "sweep rows=32 prefetch", "diamond width=32 planes=4 prefetch",
+     "diamond width=32 planes=4 prefetch", 8},
+    {"red-black", false, "sweep rows=64 planes=2 prefetch", "sweep rows=64 planes=2 prefetch",
+     "diamond width=24 planes=4 prefetch", "diamond width=24 planes=4 prefetch", 12},
+    {"5-point", true, "sweep planes=4 stream prefetch", "sweep planes=4 stream prefetch",
+     "overlapped steps=16 columns=1024 planes=4 stream prefetch",
+     "overlapped steps=16 columns=2048 planes=4 stream prefetch", 32},
+};
+
+struct Variant {
+  std::string name, schedule;
+  Index steps = 1;
+  double points = 0;
+  std::function<void()> run;
+  std::vector<double> seconds;
+};
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+/// A stencil's grids with values near 1, so that no run ends in numbers too small to be fast.
+template <class T>
+struct Fields {
+  std::vector<st::Grid<T>> grids;
+  std::vector<st::FieldGrids<T>> bound;
+  Fields(const st::ProgramView& p, const Shape& shape) {
+    for (int f = 0; f < p.fields(); ++f)
+      for (const auto level : {st::TimeLevel::current, st::TimeLevel::previous}) {
+        if (level == st::TimeLevel::previous && !p.reads(f, level)) continue;
+        grids.emplace_back(shape, st::Halo(p.reach()), st::dirichlet(f == 0 ? 1 : 0));
+        const double scale = f == 0 ? 0.01 : 1e-6, base = f == 0 ? 1 : 0;
+        const auto value = [=](Index z, Index y, Index x) {
+          return T(base + scale * double((7 * z + 3 * y + x) % 101));
+        };
+        if (shape.size() == 3)
+          grids.back().fill(value);
+        else
+          grids.back().fill([=](Index y, Index x) { return value(y, 0, x); });
+      }
+    std::size_t g = 0;
+    for (int f = 0; f < p.fields(); ++f)
+      if (p.reads(f, st::TimeLevel::previous)) {
+        bound.push_back({grids[g], grids[g + 1]});
+        g += 2;
+      } else {
+        bound.push_back({grids[g++]});
+      }
+  }
+};
+
+template <class T>
+st::Stepper<T> make_stepper(const std::string& name, Fields<T>& fields, const std::string& schedule) {
+  st::Stepper<T> s(st::builtin_kernels<T>(name), fields.bound, st::parse_schedule(schedule));
+  int p = 0;
+  for (const auto& [_, value] : st::find_builtin(name).params) s.set(p++, value);
+  return s;
+}
+
+/// Throws unless a schedule gives the bits of the naive one on grids of this shape.
+template <class T>
+void check(const std::string& name, const Shape& shape, const std::string& schedule, Index steps) {
+  const auto kernels = st::builtin_kernels<T>(name);  // a view lives as long as these
+  const auto view = kernels[0].view();
+  Fields<T> expected(view, shape), got(view, shape);
+  make_stepper<T>(name, expected, "naive").run(steps);
+  make_stepper<T>(name, got, schedule).run(steps);
+  for (std::size_t f = 0; f < got.grids.size(); ++f) {
+    const auto a = got.grids[f].to_array(), b = expected.grids[f].to_array();
+    if (std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.size())) != 0)
+      throw NotConverged(
+          fmt::format("bench stencil: {} by '{}' differs from the naive schedule", name, schedule));
+  }
+}
+
+template <class T>
+void bench_case(const Case& c, const BenchRequest& request, BenchResult& result) {
+  const bool is_float = sizeof(T) == 4;
+  Shape shape = request.matrix;
+  if (shape.empty()) shape = c.is_2d ? Shape{8192, 8192} : Shape{512, 512, 512};
+  if (shape.size() != (c.is_2d ? 2u : 3u))
+    throw ArgumentError(fmt::format("bench stencil: {} is a stencil in {}D, --matrix has {} sizes", c.name,
+                                    c.is_2d ? 2 : 3, shape.size()));
+  const std::string spatial = is_float ? c.spatial_float : c.spatial_double,
+                    temporal = is_float ? c.temporal_float : c.temporal_double;
+  Shape small = shape;
+  for (Index& n : small) n = std::min<Index>(n, c.is_2d ? 700 : 75);
+  for (const auto& schedule : {spatial, temporal}) check<T>(c.name, small, schedule, c.steps + 3);
+
+  const auto kernels = st::builtin_kernels<T>(c.name);  // a view lives as long as these
+  const auto view = kernels[0].view();
+  const double points = double(count(shape));
+  const int rounds = request.repetitions > 0 ? request.repetitions : 5;
+  Fields<T> fields(view, shape);
+  std::vector<Variant> variants;
+  // What the memory gives: as many bytes as one array, copied past the caches.
+  const Index floats = count(shape) * static_cast<Index>(sizeof(T)) / 4 / 64 * 64;
+  Array<float> from({floats}), to({floats});
+  const Index block = std::max<Index>(64, (floats / thread_count() + 63) / 64 * 64);
+  parallel_blocks(floats, block, [&](Index a, Index b, int) {
+    std::fill(from.data() + a, from.data() + b, 1.0f);
+    std::fill(to.data() + a, to.data() + b, 0.0f);
+  });
+  variants.push_back({"copy_roof",
+                      "",
+                      1,
+                      points,
+                      [&] {
+                        parallel_blocks(floats, block, [&](Index a, Index b, int) {
+                          stream_copy_past_caches(from.data() + a, b - a, to.data() + a);
+                        });
+                      },
+                      {}});
+  std::vector<st::Stepper<T>> steppers;
+  steppers.reserve(4);
+  const auto add = [&](const std::string& name, const std::string& schedule, Index steps) {
+    steppers.push_back(make_stepper<T>(c.name, fields, schedule));
+    variants.push_back({name, schedule, steps, points, [&s = steppers.back(), steps] { s.run(steps); }, {}});
+  };
+  add("naive", "naive", 2);
+  add("spatial", spatial, 2);
+  add("temporal", temporal, c.steps);
+  // A grid that stays in the last cache: what a sweep reaches when memory plays no part.
+  Shape inner =
+      c.is_2d ? Shape{300, 8192 / static_cast<Index>(sizeof(T))} : Shape{48, is_float ? 96 : 48, 512};
+  Fields<T> cached(view, inner);
+  steppers.push_back(make_stepper<T>(c.name, cached, c.is_2d ? "sweep planes=4" : "sweep rows=12 planes=4"));
+  variants.push_back({"resident",
+                      "sweep in the last cache",
+                      100,
+                      double(count(inner)),
+                      [&s = steppers.back()] { s.run(100); },
+                      {}});
+
+  for (int round = -1; round < rounds; ++round)
+    for (Variant& v : variants) {
+      const double seconds = time_once(v.run).seconds / double(v.steps) / v.points;
+      if (round >= 0) v.seconds.push_back(seconds);
+    }
+  const auto ratio = [&](const Variant& v, const Variant& against) {
+    std::vector<double> r;
+    for (std::size_t i = 0; i < v.seconds.size(); ++i) r.push_back(against.seconds[i] / v.seconds[i]);
+    return median(r);
+  };
+  for (const Variant& v : variants) {
+    const double seconds = median(v.seconds);
+    const auto [low, high] = std::minmax_element(v.seconds.begin(), v.seconds.end());
+    const int bytes = v.name == "copy_roof" ? 2 * int(sizeof(T)) : view.bytes_per_point(sizeof(T));
+    Json figure = {{"name", v.name},
+                   {"stencil", c.name},
+                   {"dtype", is_float ? "float32" : "float64"},
+                   {"size", v.name == "resident" ? inner : shape},
+                   {"schedule", v.schedule},
+                   {"threads", thread_count()},
+                   {"seconds", seconds * v.points},
+                   {"spread", (*high - *low) / seconds},
+                   {"repetitions", rounds},
+                   {"glups", 1e-9 / seconds},
+                   {"bytes_per_update", bytes},
+                   // Of the bandwidth that the copy had in the same round.
+                   {"share_of_bandwidth", ratio(v, variants[0]) * bytes / (2.0 * sizeof(T))},
+                   {"ratio_to_copy_roof", ratio(v, variants[0])},
+                   {"ratio_to_spatial", ratio(v, variants[2])},
+                   {"ratio_to_resident", ratio(v, variants[4])},
+                   {"relative_error", 0}};
+    result.figures.push_back(figure);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> stencil_bench_names() {
+  std::vector<std::string> names{"all"};
+  for (const Case& c : cases) names.push_back(c.name);
+  return names;
+}
+
+BenchResult bench_stencil(const BenchRequest& request) {
+  BenchResult result;
+  result.columns = {
+      "stencil",           "dtype",   "name", "glups", "spread", "ratio_to_copy_roof", "ratio_to_spatial",
+      "ratio_to_resident", "schedule"};
+  std::vector<const Case*> chosen;
+  for (const Case& c : cases)
+    if (request.stencil == "all" ||
+        c.name == (request.stencil.empty() ? std::string("7-point") : request.stencil))
+      chosen.push_back(&c);
+  for (const Case* c : chosen)
+    for (const bool is_float : {false, true}) {
+      if (request.progress)
+        request.progress("stencil", double(result.figures.size()) / double(10 * chosen.size()), c->name);
+      if (is_float)
+        bench_case<float>(*c, request, result);
+      else
+        bench_case<double>(*c, request, result);
+    }
+  return result;
+}
