@@ -17,6 +17,7 @@ struct BenchRequest {
   std::string rung;
   spinloom::Index coils = 0;
   int repetitions = 0;
+  spinloom::Index patch_size = 0, patch_distance = 0;
   spinloom::Device device;
   spinloom::Progress progress;
 };
@@ -28,7 +29,8 @@ enum BenchOptions : unsigned {
   takes_samples = 2,
   takes_rung = 4,
   runs_on_gpu = 8,
-  takes_coils = 16
+  takes_coils = 16,
+  takes_patch = 256
 };
 
 struct BenchResult {
@@ -47,6 +49,7 @@ const std::vector<Bench>& benches();
 
 BenchResult bench_dft(const BenchRequest& request);
 BenchResult bench_fhd(const BenchRequest& request);
+BenchResult bench_nlm(const BenchRequest& request);
 BenchResult bench_normal(const BenchRequest& request);
 BenchResult bench_nufft(const BenchRequest& request);
 BenchResult bench_stream(const BenchRequest& request);

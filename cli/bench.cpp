@@ -46,7 +46,9 @@ void refuse_unused(const CLI::App& app, const Bench& bench) {
   const std::pair<const char*, unsigned> all[] = {{"--matrix", takes_matrix},
                                                   {"--samples", takes_samples},
                                                   {"--rung", takes_rung},
-                                                  {"--coils", takes_coils}};
+                                                  {"--coils", takes_coils},
+                                                  {"--patch-size", takes_patch},
+                                                  {"--patch-distance", takes_patch}};
   for (const auto& [name, bit] : all)
     if (app.count(name) > 0 && !(bench.options & bit))
       throw CLI::ValidationError(name, "bench " + bench.name + " has no use for it");
@@ -84,6 +86,10 @@ Command add_bench(CLI::App& program) {
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1} << 32));
   app->add_option("--coils", options->request.coils, "coils at once")
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{1024}));
+  app->add_option("--patch-size", options->request.patch_size, "patches of non-local means [voxels]")
+      ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{99}));
+  app->add_option("--patch-distance", options->request.patch_distance, "its farthest shift [voxels]")
+      ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{99}));
   std::vector<std::string> rungs;
   for (const auto kind : {spinloom::DeviceKind::cpu, spinloom::DeviceKind::cuda})
     for (const auto& rung : spinloom::dft_rungs({kind, 0}))

@@ -2,6 +2,7 @@
 #include "command.hpp"
 
 Command add_bench(CLI::App& program);
+Command add_denoise(CLI::App& program);
 Command add_info(CLI::App& program);
 Command add_nufft(CLI::App& program);
 Command add_recon(CLI::App& program);

@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   const std::vector<Command> commands = {
       add_info(program),
+      add_denoise(program),
       add_nufft(program),
       add_recon(program),
       add_compare(program),

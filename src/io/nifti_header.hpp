@@ -4,6 +4,7 @@
 #include "io/byte_source.hpp"
 #include "spinloom/core/log.hpp"
 #include "spinloom/io/image.hpp"
+#include "spinloom/io/nifti.hpp"
 
 namespace spinloom {
 
@@ -33,6 +34,35 @@ DType nifti_dtype(const std::string& path, const RawNiftiHeader& header);
 std::pair<double, double> nifti_scaling(const std::string& path, const RawNiftiHeader& header, DType stored);
 Geometry nifti_geometry(const std::string& path, const nifti_2_header& fields, const Log& log);
 double nifti_time_step(const nifti_2_header& fields);
+
+/// What stands before the voxels, and where they are.
+struct NiftiHead {
+  Image image;  ///< all but `data`, and its place: place_nifti()
+  Shape shape;
+  bool is_swapped = false;
+  std::uint64_t bytes = 0;   ///< of the voxels
+  std::uint64_t offset = 0;  ///< where they start
+  std::uint64_t at = 0;      ///< where the source stands, or 0 for a file of their own
+  std::string voxel_file;    ///< empty: the source itself
+};
+NiftiHead read_nifti_head(ByteSource& source, const Log& log);
+
+/// Sets geometry and time step from the kept header.
+void place_nifti(const std::string& path, Image& image, const Log& log);
+
+/// The values that voxels as they are stored mean.
+Tensor nifti_values(const NiftiHeader& header, Tensor stored, bool is_swapped);
+
+/// The file up to its voxels, and the type in which those follow, of an image of this shape and type.
+struct NiftiStart {
+  std::vector<std::byte> bytes;
+  DType stored;
+};
+NiftiStart nifti_start(const std::string& path, const Image& image, const Shape& shape, DType type,
+                       const NiftiOptions& options);
+/// Voxels of `image` or of a part of it in that type; nothing where they are so already.
+std::optional<Tensor> nifti_voxels(const std::string& path, const Image& image, const Tensor& values,
+                                   const NiftiOptions& options, const Log& log);
 
 int nifti_code_of(DType type);  ///< throws ArgumentError for a type that NIfTI lacks
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <tuple>
 
 #include "io/byte_order.hpp"
 #include "io/convert_element.hpp"
@@ -91,64 +92,78 @@ Array<std::byte> read_voxels(ByteSource& source, std::uint64_t at, std::uint64_t
 
 }  // namespace
 
-Image read_nifti(ByteSource& source, const Log& log) {
+NiftiHead read_nifti_head(ByteSource& source, const Log& log) {
   const std::string& path = source.path();
   const RawNiftiHeader raw = read_nifti_header(source);
-  const Shape shape = nifti_shape(path, raw);
-  const DType stored = nifti_dtype(path, raw);
-  const auto [slope, intercept] = nifti_scaling(path, raw, stored);
-  std::uint64_t bytes = 0;
+  NiftiHead head;
+  head.shape = nifti_shape(path, raw);
+  head.is_swapped = raw.is_swapped;
+  auto header = std::make_shared<NiftiHeader>();
+  header->version = raw.version;
+  header->stored = nifti_dtype(path, raw);
+  std::tie(header->slope, header->intercept) = nifti_scaling(path, raw, header->stored);
   try {
-    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count(shape)),
-                               static_cast<std::uint64_t>(item_size(stored)), &bytes))
-      throw ShapeError(
-          fmt::format("shape {} of {} has more than 2^64 bytes", to_string(shape), to_string(stored)));
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count(head.shape)),
+                               static_cast<std::uint64_t>(item_size(header->stored)), &head.bytes))
+      throw ShapeError(fmt::format("shape {} of {} has more than 2^64 bytes", to_string(head.shape),
+                                   to_string(header->stored)));
   } catch (const ShapeError& e) {
     throw FormatError(path + ": " + e.what());
   }
-  const std::string what = fmt::format("{} {} voxels", to_string(stored), to_string(shape));
 
   const std::uint64_t header_size = raw.version == 1 ? sizeof(nifti_1_header) : sizeof(nifti_2_header);
   const auto stated = static_cast<std::uint64_t>(raw.fields.vox_offset);
-  auto header = std::make_shared<NiftiHeader>();
-  Array<std::byte> voxels;
   if (raw.is_single) {
-    const std::uint64_t offset = stated == 0 ? header_size + 4 : stated;
-    if (offset < header_size)
+    head.offset = stated == 0 ? header_size + 4 : stated;
+    if (head.offset < header_size)
       throw FormatError(
-          fmt::format("{}: vox_offset is {}, inside the header of {} bytes", path, offset, header_size));
-    if (const auto limit = source.limit(); limit && *limit < offset - header_size)
-      throw FormatError(fmt::format("{}: vox_offset is {}, beyond the end of the file", path, offset));
-    const auto gap = source.read_up_to(offset - header_size);
+          fmt::format("{}: vox_offset is {}, inside the header of {} bytes", path, head.offset, header_size));
+    if (const auto limit = source.limit(); limit && *limit < head.offset - header_size)
+      throw FormatError(fmt::format("{}: vox_offset is {}, beyond the end of the file", path, head.offset));
+    const auto gap = source.read_up_to(head.offset - header_size);
+    head.at = header_size + gap.size();
     header->extensions = parse_extensions(path, gap, raw.is_swapped, log);
-    voxels = read_voxels(source, header_size + gap.size(), offset, bytes, what, log);
   } else {
-    const std::string name = partner(path, ".hdr", ".img");
-    if (name.empty())
+    head.voxel_file = partner(path, ".hdr", ".img");
+    if (head.voxel_file.empty())
       throw FormatError(fmt::format(
           "{}: its header says that the voxels lie in an .img file beside it, so that its name must "
           "end in .hdr",
           path));
+    head.offset = stated;
     constexpr std::uint64_t longest = std::uint64_t{1} << 30;
     header->extensions = parse_extensions(path, source.read_up_to(longest), raw.is_swapped, log);
-    const auto image = open_plain_or_gzip(name);
-    voxels = read_voxels(*image, 0, stated, bytes, what, log);
   }
-
-  Image image;
-  image.format = "nifti";
-  image.data = Tensor(stored, shape, std::move(voxels));
-  if (raw.is_swapped) swap_byte_order(image.data);
-  if (slope != 1 || intercept != 0) image.data = scaled(image.data, slope, intercept);
-  image.geometry = nifti_geometry(path, raw.fields, log);
-  image.time_step = nifti_time_step(raw.fields);
-  header->version = raw.version;
-  header->stored = stored;
-  header->slope = slope;
-  header->intercept = intercept;
+  head.image.format = "nifti";
   header->fields.resize(sizeof raw.fields);
   std::memcpy(header->fields.data(), &raw.fields, sizeof raw.fields);
-  image.nifti = std::move(header);
+  head.image.nifti = std::move(header);
+  return head;
+}
+
+void place_nifti(const std::string& path, Image& image, const Log& log) {
+  nifti_2_header fields;
+  std::memcpy(&fields, image.nifti->fields.data(), sizeof fields);
+  image.geometry = nifti_geometry(path, fields, log);
+  image.time_step = nifti_time_step(fields);
+}
+
+Tensor nifti_values(const NiftiHeader& header, Tensor stored, bool is_swapped) {
+  if (is_swapped) swap_byte_order(stored);
+  if (header.slope == 1 && header.intercept == 0) return stored;
+  return scaled(stored, header.slope, header.intercept);
+}
+
+Image read_nifti(ByteSource& source, const Log& log) {
+  NiftiHead head = read_nifti_head(source, log);
+  const NiftiHeader& header = *head.image.nifti;
+  const std::string what = fmt::format("{} {} voxels", to_string(header.stored), to_string(head.shape));
+  const auto apart = head.voxel_file.empty() ? nullptr : open_plain_or_gzip(head.voxel_file);
+  Array<std::byte> voxels = read_voxels(apart ? *apart : source, head.at, head.offset, head.bytes, what, log);
+  Image image = std::move(head.image);
+  image.data =
+      nifti_values(*image.nifti, Tensor(image.nifti->stored, head.shape, std::move(voxels)), head.is_swapped);
+  place_nifti(source.path(), image, log);
   return image;
 }
 

@@ -71,7 +71,7 @@ std::optional<Tensor> in_stored_type(const std::string& path, const Tensor& valu
   return result;
 }
 
-/// The values in a type that NIfTI has, or nothing where theirs is one.
+/// The values in a type that NIfTI has, or nothing where theirs is one. nifti_start() names the same types.
 std::optional<Tensor> in_own_type(const Tensor& values) {
   if (values.dtype == DType::f16) return values.cast(DType::f32);
   if (values.dtype == DType::b1) return values.cast(DType::u8);
@@ -91,7 +91,7 @@ void set_shape(nifti_2_header& h, const std::string& path, const Shape& shape) {
   std::copy(shape.rbegin(), shape.rend(), h.dim + 1);
 }
 
-nifti_2_header make_header(const std::string& path, const Image& image, const Tensor& voxels,
+nifti_2_header make_header(const std::string& path, const Image& image, const Shape& shape, DType stored,
                            const NiftiOptions& options) {
   nifti_2_header h{};
   if (image.nifti) {
@@ -103,7 +103,7 @@ nifti_2_header make_header(const std::string& path, const Image& image, const Te
   }
   Index old_dim[8];
   std::copy(std::begin(h.dim), std::end(h.dim), old_dim);
-  set_shape(h, path, voxels.shape);
+  set_shape(h, path, shape);
   const bool same_axes = image.nifti && std::equal(h.dim, h.dim + h.dim[0] + 1, old_dim);
   if (!same_axes) {
     h.intent_code = 0;
@@ -125,8 +125,8 @@ nifti_2_header make_header(const std::string& path, const Image& image, const Te
   const bool keeps_scaling = options.type == NiftiOptions::Type::stored && image.nifti;
   h.scl_slope = keeps_scaling ? image.nifti->slope : 1;
   h.scl_inter = keeps_scaling ? image.nifti->intercept : 0;
-  h.datatype = static_cast<std::int16_t>(nifti_code_of(voxels.dtype));
-  h.bitpix = static_cast<std::int16_t>(8 * item_size(voxels.dtype));
+  h.datatype = static_cast<std::int16_t>(nifti_code_of(stored));
+  h.bitpix = static_cast<std::int16_t>(8 * item_size(stored));
   return h;
 }
 
@@ -178,15 +178,17 @@ nifti_1_header narrowed(const nifti_2_header& w) {
   return h;
 }
 
-void write_nifti(const std::string& path, const Image& image, OutputFile::Existing existing,
-                 const NiftiOptions& options, const Log& log) {
+NiftiStart nifti_start(const std::string& path, const Image& image, const Shape& shape, DType type,
+                       const NiftiOptions& options) {
   const bool keeps_type = options.type == NiftiOptions::Type::stored;
   if (keeps_type && !image.nifti)
     throw ArgumentError(path + ": there is no NIfTI file whose type could be kept");
-  const auto converted =
-      keeps_type ? in_stored_type(path, image.data, *image.nifti, log) : in_own_type(image.data);
-  const Tensor& voxels = converted ? *converted : image.data;
-  nifti_2_header h = make_header(path, image, voxels, options);
+  NiftiStart start;
+  start.stored = keeps_type           ? image.nifti->stored
+                 : type == DType::f16 ? DType::f32
+                 : type == DType::b1  ? DType::u8
+                                      : type;
+  nifti_2_header h = make_header(path, image, shape, start.stored, options);
   const auto gap = image.nifti ? packed(image.nifti->extensions) : packed({});
 
   constexpr Index longest_short = std::numeric_limits<std::int16_t>::max();
@@ -196,15 +198,31 @@ void write_nifti(const std::string& path, const Image& image, OutputFile::Existi
   h.sizeof_hdr = sizeof h;
   std::memcpy(h.magic, "n+2\0\r\n\032\n", sizeof h.magic);
   const nifti_1_header first = narrowed(h);
+  const auto* header =
+      is_first ? reinterpret_cast<const std::byte*>(&first) : reinterpret_cast<const std::byte*>(&h);
+  start.bytes.assign(header, header + (is_first ? sizeof first : sizeof h));
+  start.bytes.insert(start.bytes.end(), gap.begin(), gap.end());
+  return start;
+}
+
+std::optional<Tensor> nifti_voxels(const std::string& path, const Image& image, const Tensor& values,
+                                   const NiftiOptions& options, const Log& log) {
+  return options.type == NiftiOptions::Type::stored ? in_stored_type(path, values, *image.nifti, log)
+                                                    : in_own_type(values);
+}
+
+void write_nifti(const std::string& path, const Image& image, OutputFile::Existing existing,
+                 const NiftiOptions& options, const Log& log) {
+  if (options.type == NiftiOptions::Type::stored && !image.nifti)
+    throw ArgumentError(path + ": there is no NIfTI file whose type could be kept");
+  const auto converted = nifti_voxels(path, image, image.data, options, log);
+  const Tensor& voxels = converted ? *converted : image.data;
+  const NiftiStart start = nifti_start(path, image, voxels.shape, image.data.dtype, options);
 
   OutputFile file(path, existing);
   const bool is_packed = path.ends_with(".gz") || path.ends_with(".GZ");
   const auto sink = is_packed ? gzip_sink(file) : plain_sink(file);
-  if (is_first)
-    sink->write(&first, sizeof first);
-  else
-    sink->write(&h, sizeof h);
-  sink->write(gap.data(), gap.size());
+  sink->write(start.bytes.data(), start.bytes.size());
   sink->write(voxels.bytes.data(), static_cast<std::size_t>(voxels.bytes.size()));
   sink->finish();
   file.commit();

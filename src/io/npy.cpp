@@ -17,7 +17,8 @@ namespace {
 constexpr char magic[] = "\x93NUMPY";
 constexpr std::size_t magic_size = 6;
 
-std::string read_header_text(ByteSource& source) {
+/// The text of the header; `start_size` becomes the number of bytes before it.
+std::string read_header_text(ByteSource& source, std::uint64_t& start_size) {
   unsigned char start[8];
   const std::size_t got = source.read(start, sizeof start);
   if (got < sizeof start || std::memcmp(start, magic, magic_size) != 0)
@@ -29,6 +30,7 @@ std::string read_header_text(ByteSource& source) {
                                   version, start[7]));
   unsigned char size[4] = {};
   const std::size_t width = version == 1 ? 2 : 4;
+  start_size = sizeof start + width;
   std::uint64_t length = 0;
   if (source.read(size, width) == width)
     for (std::size_t i = 0; i < width; ++i) length |= std::uint64_t{size[i]} << (8 * i);
@@ -93,19 +95,26 @@ std::string descr_of(DType type) {
 
 }  // namespace
 
-Tensor read_npy(ByteSource& source) {
-  NpyHeader header;
-  const std::string text = read_header_text(source);
-  std::uint64_t expected = 0;
+NpyHead read_npy_head(ByteSource& source) {
+  NpyHead head;
+  const std::string text = read_header_text(source, head.offset);
+  head.offset += text.size();
   try {
-    header = parse_npy_header(text);
-    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count(header.shape)),
-                               static_cast<std::uint64_t>(item_size(header.dtype)), &expected))
+    head.header = parse_npy_header(text);
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count(head.header.shape)),
+                               static_cast<std::uint64_t>(item_size(head.header.dtype)), &head.bytes))
       throw FormatError(fmt::format("the npy shape {} of {} has more than 2^64 bytes",
-                                    to_string(header.shape), to_string(header.dtype)));
+                                    to_string(head.header.shape), to_string(head.header.dtype)));
   } catch (const std::exception& e) {
     throw FormatError(source.path() + ": " + e.what());
   }
+  return head;
+}
+
+Tensor read_npy(ByteSource& source) {
+  const NpyHead head = read_npy_head(source);
+  const NpyHeader& header = head.header;
+  const std::uint64_t expected = head.bytes;
   const std::string what = fmt::format("{} {}", to_string(header.dtype), to_string(header.shape));
   Array<std::byte> bytes = read_exactly(source, expected, what);
   if (const std::uint64_t more = drain(source); more > 0)
@@ -118,25 +127,26 @@ Tensor read_npy(ByteSource& source) {
 
 Tensor read_npy(const std::string& path) { return read_npy(*open_bytes(path)); }
 
-void write_npy(const std::string& path, const Tensor& array, OutputFile::Existing existing) {
-  if (is_colour(array.dtype))
+std::string npy_start(const std::string& path, const Shape& extents, DType type) {
+  if (is_colour(type))
     throw ArgumentError(fmt::format("{}: npy has no colour type for {}; split the image into channels", path,
-                                    to_string(array.dtype)));
-  std::string shape = fmt::format("{}", fmt::join(array.shape, ", "));
-  if (array.shape.size() == 1) shape += ",";
+                                    to_string(type)));
+  std::string shape = fmt::format("{}", fmt::join(extents, ", "));
+  if (extents.size() == 1) shape += ",";
   std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr_of(array.dtype), shape);
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr_of(type), shape);
   constexpr std::size_t before = 10, alignment = 64;
   header.append(alignment - 1 - (before + header.size()) % alignment, ' ');
   header += '\n';
   const char size[2] = {static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};
+  return std::string(magic, magic_size) + std::string("\x01\0", 2) + std::string(size, 2) + header;
+}
 
+void write_npy(const std::string& path, const Tensor& array, OutputFile::Existing existing) {
+  const std::string start = npy_start(path, array.shape, array.dtype);
   OutputFile file(path, existing);
   const auto sink = plain_sink(file);
-  sink->write(magic, magic_size);
-  sink->write("\x01\0", 2);
-  sink->write(size, 2);
-  sink->write(header.data(), header.size());
+  sink->write(start.data(), start.size());
   sink->write(array.bytes.data(), static_cast<std::size_t>(array.bytes.size()));
   sink->finish();
   file.commit();

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "io/byte_source.hpp"
 #include "spinloom/io/tensor.hpp"
 
 namespace spinloom {
@@ -15,5 +16,16 @@ struct NpyHeader {
 
 /// Throws FormatError, without the file's name.
 NpyHeader parse_npy_header(const std::string& text);
+
+/// What stands before the elements, and where they are.
+struct NpyHead {
+  NpyHeader header;
+  std::uint64_t offset = 0;  ///< of the first element
+  std::uint64_t bytes = 0;   ///< of all elements
+};
+NpyHead read_npy_head(ByteSource& source);
+
+/// An npy file up to its elements.
+std::string npy_start(const std::string& path, const Shape& shape, DType type);
 
 }  // namespace spinloom

@@ -67,8 +67,8 @@ std::vector<double> all_detail(View<const Real> image, Index channel) {
         inner /= n;
         next.resize(static_cast<std::size_t>(before * details(n) * inner));
         for (Index b = 0; b < before; ++b)
-          detail([&](Index i) { return now[static_cast<std::size_t>(b * n * inner + i)]; }, n, inner, 0, details(n),
-                 next.data() + b * details(n) * inner);
+          detail([&](Index i) { return now[static_cast<std::size_t>(b * n * inner + i)]; }, n, inner, 0,
+                 details(n), next.data() + b * details(n) * inner);
         before *= details(n);
         now.swap(next);
       }
@@ -83,9 +83,10 @@ std::vector<double> all_detail(View<const Real> image, Index channel) {
 template <class Real>
 std::vector<double> estimate_sigma(View<const Real> image) {
   if (image.shape.size() < 2 || count(image.shape) == 0)
-    throw ShapeError(fmt::format("estimate_sigma: image has shape {}, expected one or more spatial axes and then the "
-                                 "channels, none of them empty",
-                                 to_string(image.shape)));
+    throw ShapeError(
+        fmt::format("estimate_sigma: image has shape {}, expected one or more spatial axes and then the "
+                    "channels, none of them empty",
+                    to_string(image.shape)));
   std::vector<double> sigmas;
   for (Index c = 0; c < image.shape.back(); ++c) {
     std::vector<double> band = all_detail(image, c);

@@ -15,8 +15,8 @@ std::size_t resolved(std::optional<Index> channel_axis, std::size_t axes) {
   const auto n = static_cast<Index>(axes);
   const Index axis = *channel_axis < 0 ? *channel_axis + n : *channel_axis;
   if (axis < 0 || axis >= n)
-    throw ArgumentError(
-        fmt::format("nlm: channel_axis is {}, expected {} to {} for an image of {} axes", *channel_axis, -n, n - 1, n));
+    throw ArgumentError(fmt::format("nlm: channel_axis is {}, expected {} to {} for an image of {} axes",
+                                    *channel_axis, -n, n - 1, n));
   return static_cast<std::size_t>(axis);
 }
 
@@ -39,7 +39,8 @@ void for_each_pair(const Split& s, const Body& body) {
   parallel_blocks(pixels, 1 << 16, [&](Index begin, Index end, int) {
     for (Index i = begin; i < end; ++i) {
       const Index before = i / s.after, after = i % s.after;
-      for (Index c = 0; c < s.channels; ++c) body((before * s.channels + c) * s.after + after, i * s.channels + c);
+      for (Index c = 0; c < s.channels; ++c)
+        body((before * s.channels + c) * s.after + after, i * s.channels + c);
     }
   });
 }
@@ -47,7 +48,8 @@ void for_each_pair(const Split& s, const Body& body) {
 template <class From>
 double scaled(From value) {
   if constexpr (std::is_integral_v<From> && !std::is_same_v<From, bool>) {
-    const double v = static_cast<double>(value) * (1.0 / static_cast<double>(std::numeric_limits<From>::max()));
+    const double v =
+        static_cast<double>(value) * (1.0 / static_cast<double>(std::numeric_limits<From>::max()));
     return std::is_signed_v<From> ? std::max(v, -1.0) : v;
   } else {
     return static_cast<double>(value);
@@ -65,7 +67,8 @@ Shape nlm_working_shape(const Shape& image, std::optional<Index> channel_axis) {
     shape.erase(shape.begin() + axis);
   }
   if (shape.size() < 2 || shape.size() > 4)
-    throw ShapeError(fmt::format("nlm: image has shape {}{}, expected 2 to 4 spatial axes{}", to_string(image),
+    throw ShapeError(fmt::format("nlm: image has shape {}{}, expected 2 to 4 spatial axes{}",
+                                 to_string(image),
                                  channel_axis ? fmt::format(" with channel axis {}", *channel_axis) : "",
                                  channel_axis ? "" : "; name the channel axis where there is one"));
   shape.push_back(channels);
@@ -73,17 +76,20 @@ Shape nlm_working_shape(const Shape& image, std::optional<Index> channel_axis) {
 }
 
 template <class From, class Real>
-void nlm_import(View<const From> image, std::optional<Index> channel_axis, NlmRange range, View<Real> values) {
+void nlm_import(View<const From> image, std::optional<Index> channel_axis, NlmRange range,
+                View<Real> values) {
   require_shape("nlm_import", "values", values.shape, nlm_working_shape(image.shape, channel_axis));
   for_each_pair(split_at(image.shape, channel_axis), [&](Index here, Index last) {
-    values[last] = range == NlmRange::scale ? static_cast<Real>(scaled(image[here])) : static_cast<Real>(image[here]);
+    values[last] =
+        range == NlmRange::scale ? static_cast<Real>(scaled(image[here])) : static_cast<Real>(image[here]);
   });
 }
 
 template <class Real>
 void nlm_export(View<const Real> filtered, std::optional<Index> channel_axis, View<Real> image) {
   require_shape("nlm_export", "filtered", filtered.shape, nlm_working_shape(image.shape, channel_axis));
-  for_each_pair(split_at(image.shape, channel_axis), [&](Index here, Index last) { image[here] = filtered[last]; });
+  for_each_pair(split_at(image.shape, channel_axis),
+                [&](Index here, Index last) { image[here] = filtered[last]; });
 }
 
 template <class Real>
@@ -100,8 +106,9 @@ Array<Real> nlm_export_squeezed(View<const Real> filtered, std::optional<Index> 
     return Array<Real>::copy_of(filtered.reshaped(shape));
   }
   if (axis >= shape.size())
-    throw ShapeError(fmt::format("nlm: scikit-image squeezes the result to {}, which has no axis {} for the channels",
-                                 to_string(shape), axis));
+    throw ShapeError(
+        fmt::format("nlm: scikit-image squeezes the result to {}, which has no axis {} for the channels",
+                    to_string(shape), axis));
   // The last axis, whatever it is by now, goes to where the channels were.
   Shape moved(shape.begin(), shape.end() - 1);
   moved.insert(moved.begin() + static_cast<std::ptrdiff_t>(axis), shape.back());
@@ -111,7 +118,7 @@ Array<Real> nlm_export_squeezed(View<const Real> filtered, std::optional<Index> 
   return result;
 }
 
-#define SPINLOOM_IMPORT(From)                                                                              \
+#define SPINLOOM_IMPORT(From)                                                              \
   template void nlm_import(View<const From>, std::optional<Index>, NlmRange, View<float>); \
   template void nlm_import(View<const From>, std::optional<Index>, NlmRange, View<double>);
 SPINLOOM_IMPORT(bool)

@@ -27,9 +27,11 @@ bool shows_a_defect(const NlmProblem& problem, View<const Real> image) {
 
 template <class Real>
 void require_no_maps(const NlmMaps<Real>& maps, const NlmOptions& options) {
-  if (maps.h.data || maps.sigma.data || maps.guide.data || maps.mask.data || options.noise != NlmNoise::gaussian)
+  if (maps.h.data || maps.sigma.data || maps.guide.data || maps.mask.data ||
+      options.noise != NlmNoise::gaussian)
     throw ArgumentError(
-        "nlm: scikit-image has no maps, mask, guide or Rician noise; leave compat away where they are wanted");
+        "nlm: scikit-image has no maps, mask, guide or Rician noise; leave compat away where they are "
+        "wanted");
 }
 
 }  // namespace
@@ -40,7 +42,8 @@ NlmKernel<Real> nlm_kernel(Device device) {
     case DeviceKind::reference: return reference::nlm<Real>;
     case DeviceKind::cpu: return cpu::nlm<Real>;
     case DeviceKind::cuda:
-      throw BackendUnavailable("cuda", "non-local means runs on the CPU in this version; choose --device cpu");
+      throw BackendUnavailable("cuda",
+                               "non-local means runs on the CPU in this version; choose --device cpu");
   }
   throw ArgumentError("nlm: unknown device kind");
 }
@@ -53,7 +56,8 @@ void nlm(View<const Real> image, const NlmOptions& options, View<Real> result, c
   if (theirs) require_no_maps(maps, options);
   if (theirs && std::any_of(options.patch_distance.begin(), options.patch_distance.end(),
                             [](Index d) { return d < 0; })) {
-    std::fill(result.begin(), result.end(), std::numeric_limits<Real>::quiet_NaN());  // a window without a voxel
+    std::fill(result.begin(), result.end(),
+              std::numeric_limits<Real>::quiet_NaN());  // a window without a voxel
     return;
   }
   const NlmProblem problem = make_nlm_problem(image.shape, options, maps);

@@ -15,8 +15,8 @@ constexpr Index largest = 1 << 15;  // of a patch or a shift; keeps all products
 std::array<Index, nlm_axes> per_axis(const char* name, const Shape& values, Index axes, Index fill) {
   const auto given = static_cast<Index>(values.size());
   if (given != 1 && given != axes)
-    throw ArgumentError(fmt::format("nlm: {} has {} values, expected one, or one for each of the {} spatial axes",
-                                    name, given, axes));
+    throw ArgumentError(fmt::format(
+        "nlm: {} has {} values, expected one, or one for each of the {} spatial axes", name, given, axes));
   std::array<Index, nlm_axes> all;
   all.fill(fill);
   for (Index a = 0; a < axes; ++a) {
@@ -38,8 +38,8 @@ void require_values(const char* name, const View<const Real>& map, bool zero_is_
   if (map.data == nullptr) return;
   for (Index i = 0; i < map.size(); ++i)
     if (!std::isfinite(map[i]) || (map[i] == 0 && !zero_is_allowed))
-      throw ArgumentError(fmt::format("nlm: the {} map holds {} at element {}, expected a finite number{}", name,
-                                      map[i], i, zero_is_allowed ? "" : " other than 0"));
+      throw ArgumentError(fmt::format("nlm: the {} map holds {} at element {}, expected a finite number{}",
+                                      name, map[i], i, zero_is_allowed ? "" : " other than 0"));
 }
 
 }  // namespace
@@ -74,9 +74,10 @@ template <class Real>
 NlmProblem make_nlm_problem(const Shape& image, const NlmOptions& options, const NlmMaps<Real>& maps) {
   const auto axes = static_cast<Index>(image.size()) - 1;
   if (axes < 2 || axes > nlm_axes)
-    throw ShapeError(fmt::format("nlm: image has shape {}, expected 2 to 4 spatial axes and then the channels",
-                                 to_string(image)));
-  if (count(image) == 0) throw ShapeError(fmt::format("nlm: image has shape {}, which is empty", to_string(image)));
+    throw ShapeError(fmt::format(
+        "nlm: image has shape {}, expected 2 to 4 spatial axes and then the channels", to_string(image)));
+  if (count(image) == 0)
+    throw ShapeError(fmt::format("nlm: image has shape {}, which is empty", to_string(image)));
   NlmProblem p;
   p.axes = axes;
   p.extent.fill(1);
@@ -89,7 +90,8 @@ NlmProblem make_nlm_problem(const Shape& image, const NlmOptions& options, const
   if (!std::isfinite(options.h) || (options.h == 0 && !theirs && maps.h.data == nullptr))
     throw ArgumentError(fmt::format("nlm: h is {}, expected a finite number other than 0", options.h));
   for (const double sigma : {options.sigma, options.guide_sigma})
-    if (!std::isfinite(sigma)) throw ArgumentError(fmt::format("nlm: sigma is {}, expected a finite number", sigma));
+    if (!std::isfinite(sigma))
+      throw ArgumentError(fmt::format("nlm: sigma is {}, expected a finite number", sigma));
   p.h = std::abs(options.h);
   p.sigma = p.compared_sigma = std::abs(options.sigma);
   p.mode = options.mode;
@@ -104,12 +106,14 @@ NlmProblem make_nlm_problem(const Shape& image, const NlmOptions& options, const
   require_values("sigma", maps.sigma, true);
   if (maps.guide.data != nullptr) {
     Shape expected = spatial;
-    expected.push_back(maps.guide.shape.size() == image.size() ? std::max<Index>(1, maps.guide.shape.back()) : 1);
+    expected.push_back(maps.guide.shape.size() == image.size() ? std::max<Index>(1, maps.guide.shape.back())
+                                                               : 1);
     require_shape("nlm", "guide", maps.guide.shape, expected);
     p.guide_channels = expected.back();
     p.compared_sigma = std::abs(options.guide_sigma);
   } else if (options.guide_sigma != 0) {
-    throw ArgumentError(fmt::format("nlm: guide_sigma is {}, but there is no guide image", options.guide_sigma));
+    throw ArgumentError(
+        fmt::format("nlm: guide_sigma is {}, but there is no guide image", options.guide_sigma));
   }
   if (p.noise == NlmNoise::rician && p.sigma == 0 && maps.sigma.data == nullptr)
     throw ArgumentError("nlm: the bias of Rician noise is known from sigma only; give sigma or a sigma map");

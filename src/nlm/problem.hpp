@@ -11,10 +11,10 @@ inline constexpr int nlm_axes = 4;
 /// voxel, a patch of one and no search.
 struct NlmProblem {
   std::array<Index, nlm_axes> extent, patch, distance;
-  Index axes = 0;            ///< of the image
-  Index channels = 1;        ///< of the image
-  Index guide_channels = 1;  ///< of what is compared: the guide, else the image
-  double h = 0, sigma = 0;   ///< not negative
+  Index axes = 0;             ///< of the image
+  Index channels = 1;         ///< of the image
+  Index guide_channels = 1;   ///< of what is compared: the guide, else the image
+  double h = 0, sigma = 0;    ///< not negative
   double compared_sigma = 0;  ///< of what is compared
   NlmMode mode = NlmMode::fast;
   NlmNoise noise = NlmNoise::gaussian;

@@ -67,6 +67,21 @@ TEST(BenchCommand, FhdRunsOneRungAlone) {
   EXPECT_EQ(json["figures"][0]["name"], "separable");
 }
 
+TEST(BenchCommand, NlmChecksAndTimesItsLadder) {
+  const Outcome run = spinloom_bench("nlm --matrix 9,10,20 --patch-distance 2 --repetitions 2 --json --quiet");
+  ASSERT_EQ(run.status, 0);
+  const auto json = nlohmann::json::parse(run.out);
+  std::multiset<std::string> names;
+  for (const auto& figure : json["figures"]) {
+    names.insert(figure["name"]);
+    for (const char* key : {"seconds", "voxels_per_second", "pairs_per_second"})
+      EXPECT_GT(figure[key].get<double>(), 0) << key << " of " << figure["name"];
+    EXPECT_LT(figure["relative_error"].get<double>(), 1e-6);
+    EXPECT_EQ(figure["patch_distance"], 2);
+  }
+  EXPECT_EQ(names, (std::multiset<std::string>{"classic", "fast", "fast", "rows", "scikit_image_order"}));
+}
+
 TEST(BenchCommand, RefusesWhatItCannotDo) {
   EXPECT_EQ(spinloom_bench("nothing 2>/dev/null").status, 2);
   EXPECT_EQ(spinloom_bench("stream --matrix 8,8 2>/dev/null").status, 2);

@@ -21,7 +21,9 @@ struct Golden {
 
 inline std::string golden_file(const std::string& name) { return SPINLOOM_TEST_DATA "/nlm/" + name; }
 
-inline nlohmann::json golden_index() { return nlohmann::json::parse(std::ifstream(golden_file("index.json"))); }
+inline nlohmann::json golden_index() {
+  return nlohmann::json::parse(std::ifstream(golden_file("index.json")));
+}
 
 inline std::vector<Golden> goldens() {
   std::vector<Golden> all;

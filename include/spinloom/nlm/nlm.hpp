@@ -26,7 +26,7 @@ enum class NlmNoise {
 
 /// Settings of nlm(). Defaults are scikit-image's.
 struct NlmOptions {
-  Shape patch_size{7};       ///< voxels along an edge, for all axes or one per spatial axis; even ones grow by 1
+  Shape patch_size{7};  ///< voxels along an edge, for all axes or one per spatial axis; even ones grow by 1
   Shape patch_distance{11};  ///< farthest shift of a patch [voxels], for all axes or one per spatial axis
   double h = 0.1;            ///< cut-off distance in grey values; larger smooths more
   double sigma = 0;          ///< noise standard deviation of the image, in grey values
@@ -40,10 +40,11 @@ struct NlmOptions {
 /// Values that differ from voxel to voxel; an empty view (data == nullptr) means none is given.
 template <class Real>
 struct NlmMaps {
-  View<const Real> h;             ///< [spatial], instead of NlmOptions::h; that of the voxel being filtered counts
-  View<const Real> sigma;         ///< [spatial], instead of NlmOptions::sigma
-  View<const Real> guide;         ///< [spatial, guide channels]: patches of it are compared, the image is averaged
-  View<const std::uint8_t> mask;  ///< [spatial]: where it is 0 the voxel is copied; it still serves its neighbours
+  View<const Real> h;      ///< [spatial], instead of NlmOptions::h; that of the voxel being filtered counts
+  View<const Real> sigma;  ///< [spatial], instead of NlmOptions::sigma
+  View<const Real> guide;  ///< [spatial, guide channels]: patches of it are compared, the image is averaged
+  View<const std::uint8_t>
+      mask;  ///< [spatial]: where it is 0 the voxel is copied; it still serves its neighbours
 };
 
 /// Non-local means: each voxel becomes a weighted mean of the voxels around it, weighted by how alike their
@@ -70,6 +71,7 @@ struct NlmMaps {
 /// Source   Buades, Coll & Morel 2005, CVPR 2:60; Darbon et al. 2008, ISBI p. 1331 (fast mode); Schraudolph
 ///          1999, Neural Comput. 11(4):853 (exponential)
 template <class Real>
-void nlm(View<const Real> image, const NlmOptions& options, View<Real> result, const NlmMaps<Real>& maps = {});
+void nlm(View<const Real> image, const NlmOptions& options, View<Real> result,
+         const NlmMaps<Real>& maps = {});
 
 }  // namespace spinloom

@@ -38,7 +38,8 @@ std::vector<Sample> patch_samples(const NlmProblem& problem, const Padded& u) {
   for_each(patch, [&](const Position& x) {
     double weight = 1;
     if (problem.mode == NlmMode::classic)
-      for (std::size_t a = 0; a < nlm_axes; ++a) weight *= g[a][static_cast<std::size_t>(x[a] - patch.low[a])];
+      for (std::size_t a = 0; a < nlm_axes; ++a)
+        weight *= g[a][static_cast<std::size_t>(x[a] - patch.low[a])];
     samples.push_back({u.offset(x), weight, x[outermost] != plane});
     plane = x[outermost];
     sum += weight;
@@ -51,8 +52,8 @@ std::vector<Sample> patch_samples(const NlmProblem& problem, const Padded& u) {
 }  // namespace
 
 template <class Real>
-void nlm_direct(const NlmProblem& problem, View<const Real> image, const NlmMaps<Real>& maps, View<Real> result,
-                const Progress& progress) {
+void nlm_direct(const NlmProblem& problem, View<const Real> image, const NlmMaps<Real>& maps,
+                View<Real> result, const Progress& progress) {
   const bool is_fast = problem.mode == NlmMode::fast;
   const bool is_rician = problem.noise == NlmNoise::rician;
   const bool all_alike = problem.compares_nothing();
@@ -71,10 +72,13 @@ void nlm_direct(const NlmProblem& problem, View<const Real> image, const NlmMaps
 
   const Index channels = problem.channels, guide_channels = problem.guide_channels;
   const auto samples = patch_samples(problem, u);
-  const auto value = [&](Index cell, Index c) { return u.values[static_cast<std::size_t>(cell * channels + c)]; };
+  const auto value = [&](Index cell, Index c) {
+    return u.values[static_cast<std::size_t>(cell * channels + c)];
+  };
   const auto twice_variance = [&](Index a, Index b) {
     if (has_guide || !has_sigma_map) return 2 * problem.compared_sigma * problem.compared_sigma;
-    const double one = sigma.values[static_cast<std::size_t>(a)], other = sigma.values[static_cast<std::size_t>(b)];
+    const double one = sigma.values[static_cast<std::size_t>(a)],
+                 other = sigma.values[static_cast<std::size_t>(b)];
     return one * one + other * other;
   };
   const auto term = [&](Index a, Index b) {
@@ -90,11 +94,14 @@ void nlm_direct(const NlmProblem& problem, View<const Real> image, const NlmMaps
   const auto weight_of = [&](Index p, Index q, double h) {
     const double norm = is_fast ? problem.norm(h) : static_cast<double>(guide_channels) * h * h;
     double sum = 0;
-    if (!all_alike)
+    if (all_alike) {
+      if (!std::isfinite(term(p, q))) return 0.0;
+    } else {
       for (const Sample& s : samples) {
         if (!is_fast && s.starts_plane && !(sum / norm <= nlm_cutoff)) return 0.0;
         sum += s.weight * term(p + s.offset, q + s.offset);
       }
+    }
     if (std::isnan(sum)) return 0.0;
     const double distance = std::max(sum, 0.0) / norm;
     return distance <= (is_fast ? nlm_cutoff : farthest_distance) ? schraudolph_exp(-distance) : 0.0;
@@ -152,7 +159,8 @@ void nlm_direct(const NlmProblem& problem, View<const Real> image, const NlmMaps
   });
 }
 
-template void nlm_direct(const NlmProblem&, View<const float>, const NlmMaps<float>&, View<float>, const Progress&);
+template void nlm_direct(const NlmProblem&, View<const float>, const NlmMaps<float>&, View<float>,
+                         const Progress&);
 template void nlm_direct(const NlmProblem&, View<const double>, const NlmMaps<double>&, View<double>,
                          const Progress&);
 

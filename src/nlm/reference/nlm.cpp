@@ -30,6 +30,7 @@ void nlm(const NlmProblem& problem, View<const Real> image, const NlmMaps<Real>&
 }
 
 template void nlm(const NlmProblem&, View<const float>, const NlmMaps<float>&, View<float>, const Progress&);
-template void nlm(const NlmProblem&, View<const double>, const NlmMaps<double>&, View<double>, const Progress&);
+template void nlm(const NlmProblem&, View<const double>, const NlmMaps<double>&, View<double>,
+                  const Progress&);
 
 }  // namespace spinloom::reference

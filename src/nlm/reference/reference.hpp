@@ -5,8 +5,8 @@ namespace spinloom::reference {
 
 /// The specification of nlm(): every pair of patches by itself, sums in double.
 template <class Real>
-void nlm_direct(const NlmProblem& problem, View<const Real> image, const NlmMaps<Real>& maps, View<Real> result,
-                const Progress& progress);
+void nlm_direct(const NlmProblem& problem, View<const Real> image, const NlmMaps<Real>& maps,
+                View<Real> result, const Progress& progress);
 
 /// scikit-image's fast mode with its order of operations: one summed-area table of pair differences, reused
 /// for all shifts, each pair credited to both ends. One patch size and distance for all axes, no maps.

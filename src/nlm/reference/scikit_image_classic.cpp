@@ -47,9 +47,8 @@ std::vector<Real> patch_weights(const NlmProblem& problem) {
     w.push_back(static_cast<Real>(std::exp(static_cast<double>(-square / width))));
   });
   const Real sum = pairwise_sum(w.data(), static_cast<Index>(w.size()));
-  const double channels = problem.axes == 2 ? static_cast<double>(problem.channels) : 1;
   const Real h = static_cast<Real>(problem.h);
-  const Real scale = Real(1) / (static_cast<Real>(channels) * sum * h * h);
+  const Real scale = Real(1) / (static_cast<Real>(problem.channels) * sum * h * h);
   for (Real& v : w) v *= scale;
   return w;
 }
@@ -106,7 +105,8 @@ void scikit_image_classic(const NlmProblem& problem, View<const Real> image, Vie
       }
       // Beyond it the exponent of the result would run out; scikit-image lets it.
       if (distance > Real(farthest_distance) && problem.compat == NlmCompat::none) is_dropped = true;
-      if (!is_dropped) weight = static_cast<Real>(schraudolph_exp(-static_cast<double>(distance > 0 ? distance : 0)));
+      if (!is_dropped)
+        weight = static_cast<Real>(schraudolph_exp(-static_cast<double>(distance > 0 ? distance : 0)));
       weight_sum += weight;
       for (Index c = 0; c < channels; ++c)
         sum[static_cast<std::size_t>(c)] += weight * value(there + border, c);

@@ -17,8 +17,9 @@ struct Term {
 
 // The order in which the table's recurrence takes its terms, after the new difference; steps are backwards.
 const std::vector<Term> recurrence_2d = {{{0, 0, 1, 0}, 1}, {{0, 0, 0, 1}, 1}, {{0, 0, 1, 1}, -1}};
-const std::vector<Term> recurrence_3d = {{{0, 1, 0, 0}, 1},  {{0, 0, 1, 0}, 1},  {{0, 0, 0, 1}, 1}, {{0, 1, 1, 1}, 1},
-                                         {{0, 1, 1, 0}, -1}, {{0, 0, 1, 1}, -1}, {{0, 1, 0, 1}, -1}};
+const std::vector<Term> recurrence_3d = {{{0, 1, 0, 0}, 1}, {{0, 0, 1, 0}, 1},  {{0, 0, 0, 1}, 1},
+                                         {{0, 1, 1, 1}, 1}, {{0, 1, 1, 0}, -1}, {{0, 0, 1, 1}, -1},
+                                         {{0, 1, 0, 1}, -1}};
 const std::vector<Term> recurrence_4d = {
     {{1, 0, 0, 0}, 1},  {{0, 1, 0, 0}, 1},  {{0, 0, 1, 0}, 1},  {{0, 0, 0, 1}, 1},  {{0, 1, 1, 1}, 1},
     {{1, 0, 1, 1}, 1},  {{1, 1, 0, 1}, 1},  {{1, 1, 1, 0}, 1},  {{0, 0, 1, 1}, -1}, {{0, 1, 0, 1}, -1},
@@ -70,12 +71,17 @@ void scikit_image_fast(const NlmProblem& problem, View<const Real> image, View<R
   const double norm = problem.norm(problem.h);
   const double variance = problem.sigma * problem.sigma * 2 * static_cast<double>(channels);
 
-  const auto recurrence =
-      offsets(problem.axes == 2 ? recurrence_2d : problem.axes == 3 ? recurrence_3d : recurrence_4d, u, -1);
-  const auto corners =
-      offsets(problem.axes == 2 ? corners_2d : problem.axes == 3 ? corners_3d : corners_4d(), u, o);
+  const auto recurrence = offsets(problem.axes == 2   ? recurrence_2d
+                                  : problem.axes == 3 ? recurrence_3d
+                                                      : recurrence_4d,
+                                  u, -1);
+  const auto corners = offsets(problem.axes == 2   ? corners_2d
+                               : problem.axes == 3 ? corners_3d
+                                                   : corners_4d(),
+                               u, o);
   const auto cells = static_cast<std::size_t>(u.cells());
-  std::vector<double> table(cells, 0.0), weights(cells, 0.0), values(cells * static_cast<std::size_t>(channels), 0.0);
+  std::vector<double> table(cells, 0.0), weights(cells, 0.0),
+      values(cells * static_cast<std::size_t>(channels), 0.0);
 
   Index done = 0, half_window = d + 1;
   for (Index a = 1; a < problem.axes; ++a) half_window *= 2 * d + 1;
@@ -102,8 +108,8 @@ void scikit_image_fast(const NlmProblem& problem, View<const Real> image, View<R
                            u.values[static_cast<std::size_t>((at + shift) * channels + c)];
         difference = difference + one * one;
       }
-      table[static_cast<std::size_t>(at)] = sum_of(recurrence, &table[static_cast<std::size_t>(at)],
-                                                   difference - variance);
+      table[static_cast<std::size_t>(at)] =
+          sum_of(recurrence, &table[static_cast<std::size_t>(at)], difference - variance);
     });
 
     Box pairs;
@@ -113,7 +119,8 @@ void scikit_image_fast(const NlmProblem& problem, View<const Real> image, View<R
       else
         pairs.set(a, std::max(o, o - t[a]), std::min(u.extent[a] - o, u.extent[a] - o - t[a]));
     for_each(pairs, [&](const Position& p) {
-      const auto near = static_cast<std::size_t>(u.offset(p)), far = static_cast<std::size_t>(u.offset(p) + shift);
+      const auto near = static_cast<std::size_t>(u.offset(p)),
+                 far = static_cast<std::size_t>(u.offset(p) + shift);
       const double* at = &table[near];
       // From -0, to which adding changes nothing.
       const double sum = sum_of(corners, at, -0.0);
@@ -127,7 +134,8 @@ void scikit_image_fast(const NlmProblem& problem, View<const Real> image, View<R
         values[far * n + c] += weight * u.values[near * n + c];
       }
     });
-    if (progress) progress("non-local means", static_cast<double>(++done) / static_cast<double>(half_window), "");
+    if (progress)
+      progress("non-local means", static_cast<double>(++done) / static_cast<double>(half_window), "");
   });
 
   Real* to = result.data;
