@@ -1,33 +1,46 @@
 #pragma once
 #include <unistd.h>
 
-#include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 namespace spinloom::testing {
 
-/// A folder that lives as long as the test.
+/// A folder of the test's own, removed with all that is in it.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    static std::atomic<unsigned> serial{0};
-    folder_ = std::filesystem::temp_directory_path() /
-              ("spinloom-test-" + std::to_string(::getpid()) + "-" + std::to_string(serial++));
-    std::filesystem::create_directories(folder_);
+    // In memory where there is such a place: thousands of small files are written, some flushed to the disk.
+    const bool has_memory = ::access("/dev/shm", W_OK) == 0;
+    const std::filesystem::path parent = has_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string name = (parent / "spinloom_test_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
   }
   ~TemporaryFolder() {
     std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
+    std::filesystem::remove_all(path_, ignored);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(*this / name, std::ios::binary) << content;
+    return *this / name;
+  }
+  /// Number of files, hidden ones included.
+  std::size_t count() const {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+  }
 
  private:
-  std::filesystem::path folder_;
+  std::string path_;
 };
 
 inline std::string read_bytes(const std::string& path) {

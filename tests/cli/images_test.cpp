@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/io/npy.hpp"
 #include "spinloom/io/png.hpp"
@@ -11,7 +11,7 @@
 namespace spinloom {
 namespace {
 
-using testing::TempFolder;
+using testing::TemporaryFolder;
 using Json = nlohmann::json;
 
 constexpr auto replace = OutputFile::Existing::replace;
@@ -25,12 +25,12 @@ class Images : public ::testing::Test {
  protected:
   /// Runs `spinloom ARGUMENTS` in the shell after `setup` ("ulimit ...;").
   Outcome run(const std::string& arguments, const std::string& setup = "") {
-    const TempFolder logs;
+    const TemporaryFolder logs;
     const std::string command = "cd " + folder_ / "" + " && " + setup + " " SPINLOOM_COMMAND " " + arguments +
                                 " >" + logs / "out" + " 2>" + logs / "err";
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::slurp(logs / "out"),
-            testing::slurp(logs / "err")};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes(logs / "out"),
+            testing::read_bytes(logs / "err")};
   }
   void expect_failure(const std::string& arguments, int code, const std::string& words,
                       const std::string& setup = "") {
@@ -54,7 +54,7 @@ class Images : public ::testing::Test {
     image.data = t.cast(type);
     save_image(folder_ / name, image, replace);
   }
-  TempFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Images, CompareMeasuresAgainstTheSecondImage) {

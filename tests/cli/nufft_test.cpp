@@ -31,7 +31,7 @@ class NufftCommand : public ::testing::Test {
     write_npy(path("kspace.npy"), Tensor::copy_of(kspace_), replace);
   }
 
-  std::string path(const std::string& name) const { return folder_.file(name); }
+  std::string path(const std::string& name) const { return (folder_ / name); }
 
   /// [samples, 2] as (ky, kx), each times a factor.
   void write_trajectory(const std::string& name, double y, double x) const {
@@ -45,7 +45,7 @@ class NufftCommand : public ::testing::Test {
 
   Outcome run(const std::string& arguments) const {
     const std::string command =
-        "cd '" + folder_.file("") + "' && " SPINLOOM_COMMAND " nufft " + arguments + " >out 2>err";
+        "cd '" + (folder_ / "") + "' && " SPINLOOM_COMMAND " nufft " + arguments + " >out 2>err";
     const int status = std::system(command.c_str());
     return {WEXITSTATUS(status), testing::read_bytes(path("out")), testing::read_bytes(path("err"))};
   }

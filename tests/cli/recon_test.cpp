@@ -30,10 +30,10 @@ class Recon : public ::testing::Test {
   };
   Outcome run(const std::string& arguments) {
     const std::string command =
-        SPINLOOM_COMMAND " " + arguments + " >" + folder_.file("stdout") + " 2>" + folder_.file("stderr");
+        SPINLOOM_COMMAND " " + arguments + " >" + (folder_ / "stdout") + " 2>" + (folder_ / "stderr");
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes(folder_.file("stdout")),
-            testing::read_bytes(folder_.file("stderr"))};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes((folder_ / "stdout")),
+            testing::read_bytes((folder_ / "stderr"))};
   }
   Json json_of(const std::string& arguments) {
     const Outcome o = run(arguments + " --json --quiet");
@@ -45,7 +45,7 @@ class Recon : public ::testing::Test {
     EXPECT_EQ(o.code, code) << arguments << "\n" << o.err;
     EXPECT_NE(o.err.find(words), std::string::npos) << o.err;
     EXPECT_EQ(o.out, "");
-    for (const auto& entry : fs::directory_iterator(fs::path(folder_.file("x")).parent_path()))
+    for (const auto& entry : fs::directory_iterator(fs::path((folder_ / "x")).parent_path()))
       EXPECT_TRUE(entry.path().filename() == "stdout" || entry.path().filename() == "stderr" ||
                   entry.path().filename() == "given")
           << "left behind: " << entry.path();
@@ -54,8 +54,8 @@ class Recon : public ::testing::Test {
 };
 
 TEST_F(Recon, MakesTheBrainFromAMeasuredRadialScan) {
-  const std::string out = folder_.file("brain.nii.gz");
-  const Json j = json_of("recon " + brain + " -o " + out + " --verify --report " + folder_.file("report"));
+  const std::string out = (folder_ / "brain.nii.gz");
+  const Json j = json_of("recon " + brain + " -o " + out + " --verify --report " + (folder_ / "report"));
   EXPECT_TRUE(j["converged"]);
   EXPECT_LE(j["residual"], 1e-3);
   EXPECT_EQ(j["operator"], "toeplitz");
@@ -69,26 +69,26 @@ TEST_F(Recon, MakesTheBrainFromAMeasuredRadialScan) {
   const Quality q = compare_images(image.data, reference.data, {.fit_scale = true});
   EXPECT_GT(q.psnr_db, 38);  // 39.2 when written; the peer's SENSE reaches 32.5
   EXPECT_GT(q.correlation, 0.998);
-  EXPECT_EQ(Json::parse(testing::read_bytes(folder_.file("brain.json")))["iterations"], j["iterations"]);
-  const std::string page = testing::read_bytes(folder_.file("report/index.html"));
+  EXPECT_EQ(Json::parse(testing::read_bytes((folder_ / "brain.json")))["iterations"], j["iterations"]);
+  const std::string page = testing::read_bytes((folder_ / "report/index.html"));
   EXPECT_NE(page.find("<svg"), std::string::npos);
   EXPECT_NE(page.find("data:image/png;base64,"), std::string::npos);
 }
 
 TEST_F(Recon, MatchesTheBrainCloserCoilByCoil) {
   // The truth is a root sum of squares of noisy coils, and so is this: 41.8 dB when written.
-  const std::string out = folder_.file("rss.nii.gz");
+  const std::string out = (folder_ / "rss.nii.gz");
   json_of("recon " + brain + " -o " + out + " --combine rss --stop 1e-4");
   EXPECT_GT(compare_images(load_image(out).data, load_image(truth).data, {.fit_scale = true}).psnr_db, 41.5);
   fs::remove(out);
-  fs::remove(folder_.file("rss.json"));
-  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --combine rss --maps ones", 2, "--maps");
+  fs::remove((folder_ / "rss.json"));
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --combine rss --maps ones", 2, "--maps");
 }
 
 TEST_F(Recon, GivesTheSameBitsForAnyThreadCount) {
   std::string first;
   for (const char* threads : {"1", "2", "3"}) {
-    const std::string out = folder_.file(std::string("t") + threads + ".npy");
+    const std::string out = folder_ / (std::string("t") + threads + ".npy");
     json_of("recon " + brain + " -o " + out + " --iterations 3 --threads " + threads);
     const std::string bytes = testing::read_bytes(out);
     if (first.empty()) first = bytes;
@@ -97,8 +97,9 @@ TEST_F(Recon, GivesTheSameBitsForAnyThreadCount) {
 }
 
 TEST_F(Recon, ReadsASpiralInItsStatedUnit) {
-  const std::string out = folder_.file("spiral.nii");
-  const Json j = json_of("recon " + data + "jemris_spiral_slc30.h5 -o " + out + " --traj-units cycles-per-fov");
+  const std::string out = (folder_ / "spiral.nii");
+  const Json j =
+      json_of("recon " + data + "jemris_spiral_slc30.h5 -o " + out + " --traj-units cycles-per-fov");
   const Image image = load_image(out);
   ASSERT_EQ(without_leading_ones(image.data.shape), Shape({220, 220}));
   const Image reference = load_image(data + "jemris_spiral_slc30_reco.h5", {.group = "images/image_1"});
@@ -109,23 +110,24 @@ TEST_F(Recon, ReadsASpiralInItsStatedUnit) {
 
 TEST_F(Recon, ComparesAndDrawsASeriesOfAnMrdFile) {
   const std::string series = data + "jemris_spiral_slc30_reco.h5";
-  const Json j = json_of("compare " + series + " " + series + " --group images/image_1 --reference-group images/image_1");
+  const Json j = json_of("compare " + series + " " + series +
+                         " --group images/image_1 --reference-group images/image_1");
   EXPECT_EQ(j["nrmse"], 0);
-  EXPECT_EQ(run("view " + series + " --group images/image_1 -o " + folder_.file("x.png")).code, 0);
-  EXPECT_EQ(run("convert " + series + " " + folder_.file("x.nii") + " --group images/image_2").code, 0);
-  fs::remove(folder_.file("x.png"));
-  fs::remove(folder_.file("x.nii"));
-  expect_failure("view " + series + " -o " + folder_.file("x.png"), 1, "--group");
+  EXPECT_EQ(run("view " + series + " --group images/image_1 -o " + (folder_ / "x.png")).code, 0);
+  EXPECT_EQ(run("convert " + series + " " + (folder_ / "x.nii") + " --group images/image_2").code, 0);
+  fs::remove((folder_ / "x.png"));
+  fs::remove((folder_ / "x.nii"));
+  expect_failure("view " + series + " -o " + (folder_ / "x.png"), 1, "--group");
 }
 
 TEST_F(Recon, RefusesATrajectoryInAnotherUnit) {
-  expect_failure("recon " + data + "jemris_spiral_slc30.h5 -o " + folder_.file("x.nii"), 1, "cycles-per-fov");
+  expect_failure("recon " + data + "jemris_spiral_slc30.h5 -o " + (folder_ / "x.nii"), 1, "cycles-per-fov");
 }
 
 TEST_F(Recon, AgreesWithAnotherToolboxOnItsOwnRadialSet) {
-  const std::string out = folder_.file("radial.cfl");
-  json_of("recon " + data + "bart_radial_ksp --traj " + data + "bart_radial_traj --matrix 32,32 --maps " + data +
-          "bart_sens --iterations 60 --stop 0 -o " + out);
+  const std::string out = (folder_ / "radial.cfl");
+  json_of("recon " + data + "bart_radial_ksp --traj " + data + "bart_radial_traj --matrix 32,32 --maps " +
+          data + "bart_sens --iterations 60 --stop 0 -o " + out);
   const Image image = load_image(out), reference = load_image(data + "bart_pics");
   Tensor expected = reference.data.clone(), got = image.data.clone();
   got.reshape({32, 32});
@@ -134,19 +136,20 @@ TEST_F(Recon, AgreesWithAnotherToolboxOnItsOwnRadialSet) {
 }
 
 TEST_F(Recon, ReconstructsOneCoilWithMapsOfOnes) {
-  const Outcome o = run("recon " + data + "pulseq_epi_ramp96_delaycorr.mrd -o " + folder_.file("epi.nii.gz"));
+  const Outcome o = run("recon " + data + "pulseq_epi_ramp96_delaycorr.mrd -o " + (folder_ / "epi.nii.gz"));
   EXPECT_EQ(o.code, 0) << o.err;
   EXPECT_NE(o.err.find("one coil"), std::string::npos) << o.err;
 }
 
 TEST_F(Recon, SurvivesAnotherWritersHeader) {
-  EXPECT_EQ(run("recon " + data + "koma_epi_brain.mrd -o " + folder_.file("koma.nii.gz")).code, 0);
-  EXPECT_EQ(run("recon " + data + "ismrmrd_tool_32_noise_ktraj.h5 -o " + folder_.file("tool.nii.gz")).code, 0);
+  EXPECT_EQ(run("recon " + data + "koma_epi_brain.mrd -o " + (folder_ / "koma.nii.gz")).code, 0);
+  EXPECT_EQ(run("recon " + data + "ismrmrd_tool_32_noise_ktraj.h5 -o " + (folder_ / "tool.nii.gz")).code, 0);
 }
 
 TEST_F(Recon, BringsASimulatedScanBackToItsTruthFromEveryFormat) {
   // Three unequal axes, so that swapped columns or a transposed image would show.
-  const std::string what = " --phantom shepp-logan --trajectory radial2d --matrix 24,40 --spokes 80 --coils 3";
+  const std::string what =
+      " --phantom shepp-logan --trajectory radial2d --matrix 24,40 --spokes 80 --coils 3";
   const struct {
     const char *scan, *arguments;
   } formats[] = {{"s.mrd", "s.mrd --maps s_maps.npy"},
@@ -154,56 +157,65 @@ TEST_F(Recon, BringsASimulatedScanBackToItsTruthFromEveryFormat) {
                  {"n.npy", "n_ksp.npy --traj n_traj.npy --maps n_maps.npy --matrix 24,40"}};
   Tensor first;
   for (const auto& format : formats) {
-    const std::string in = "cd " + fs::path(folder_.file("x")).parent_path().string() + " && ";
+    const std::string in = "cd " + fs::path((folder_ / "x")).parent_path().string() + " && ";
     const std::string stem(1, format.scan[0]);
-    ASSERT_EQ(std::system((in + SPINLOOM_COMMAND + " simulate" + what + " --quiet -o " + format.scan + " >/dev/null").c_str()), 0);
-    ASSERT_EQ(std::system((in + SPINLOOM_COMMAND + " recon " + format.arguments + " --quiet -o r.nii >/dev/null").c_str()), 0);
-    Tensor got = load_image(folder_.file("r.nii")).data.clone();
-    const Tensor expected = load_image(folder_.file(stem + "_truth.nii.gz")).data.clone();
+    ASSERT_EQ(std::system(
+                  (in + SPINLOOM_COMMAND + " simulate" + what + " --quiet -o " + format.scan + " >/dev/null")
+                      .c_str()),
+              0);
+    ASSERT_EQ(
+        std::system(
+            (in + SPINLOOM_COMMAND + " recon " + format.arguments + " --quiet -o r.nii >/dev/null").c_str()),
+        0);
+    Tensor got = load_image((folder_ / "r.nii")).data.clone();
+    const Tensor expected = load_image((folder_ / stem + "_truth.nii.gz")).data.clone();
     got.reshape(expected.shape);
     // The truth ends at the edge of sampled k-space and SENSE extrapolates beyond it, which 24 x 40 voxels show.
     EXPECT_GT(compare_images(got, expected, {.fit_scale = true}).correlation, 0.93) << format.scan;
     if (first.size() == 0) first = got.clone();
-    EXPECT_LT(compare_images(got, first).nrmse, 1e-3) << format.scan;  // positions in float or double, CG to 1e-3
-    fs::remove(folder_.file("r.nii"));
-    fs::remove(folder_.file("r.json"));
+    EXPECT_LT(compare_images(got, first).nrmse, 1e-3)
+        << format.scan;  // positions in float or double, CG to 1e-3
+    fs::remove((folder_ / "r.nii"));
+    fs::remove((folder_ / "r.json"));
   }
 }
 
 TEST_F(Recon, FailsInOneLineAndLeavesNothing) {
-  expect_failure("recon " + folder_.file("missing.h5") + " -o " + folder_.file("x.nii"), 1, "missing.h5");
+  expect_failure("recon " + (folder_ / "missing.h5") + " -o " + (folder_ / "x.nii"), 1, "missing.h5");
   expect_failure("recon " + brain + " -o /nowhere/x.nii", 1, "does not exist");
-  expect_failure("recon " + brain + " -o " + folder_.file("x.txt"), 2, "ending");
-  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --lambda -1", 2, "--lambda");
-  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --reg none --lambda 1", 2, "--lambda");
-  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --method gridding --reg tikhonov", 2, "--reg");
-  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --matrix 0,256", 2, "--matrix");
-  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --device cuda", 1, "cuda");
-  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --maps " + truth, 1, "maps");
-  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --operator fast", 2, "expected one of dft, nufft, toeplitz");
-  expect_failure("recon " + brain + " -o " + folder_.file("x.nii") + " --operator 2", 2, "expected one of");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.txt"), 2, "ending");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --lambda -1", 2, "--lambda");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --reg none --lambda 1", 2, "--lambda");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --method gridding --reg tikhonov", 2,
+                 "--reg");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --matrix 0,256", 2, "--matrix");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --device cuda", 1, "cuda");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --maps " + truth, 1, "maps");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --operator fast", 2,
+                 "expected one of dft, nufft, toeplitz");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --operator 2", 2, "expected one of");
   expect_failure("recon " + brain, 2, "--output");
-  expect_failure("recon " + data + "jemris_spiral_slc30_reco.h5 -o " + folder_.file("x.nii"), 1, "image");
+  expect_failure("recon " + data + "jemris_spiral_slc30_reco.h5 -o " + (folder_ / "x.nii"), 1, "image");
 }
 
 TEST_F(Recon, DoesNotReplaceAFileUnasked) {
-  testing::write_bytes(folder_.file("given"), "precious");
-  fs::create_directories(folder_.file("d"));
-  testing::write_bytes(folder_.file("d/brain.nii"), "precious");
-  const Outcome o = run("recon " + brain + " -o " + folder_.file("d/brain.nii") + " --iterations 1");
+  testing::write_bytes((folder_ / "given"), "precious");
+  fs::create_directories((folder_ / "d"));
+  testing::write_bytes((folder_ / "d/brain.nii"), "precious");
+  const Outcome o = run("recon " + brain + " -o " + (folder_ / "d/brain.nii") + " --iterations 1");
   EXPECT_EQ(o.code, 1);
   EXPECT_NE(o.err.find("--force"), std::string::npos) << o.err;
-  EXPECT_EQ(testing::read_bytes(folder_.file("d/brain.nii")), "precious");
+  EXPECT_EQ(testing::read_bytes((folder_ / "d/brain.nii")), "precious");
 }
 
 TEST_F(Recon, StopsAtAnInterruptAndLeavesNothing) {
-  const std::string command = "timeout --preserve-status -s INT 0.5 " SPINLOOM_COMMAND " recon " + brain + " -o " +
-                              folder_.file("x.nii") + " --operator dft --stop 0 --iterations 100000 2>" +
-                              folder_.file("stderr");
+  const std::string command = "timeout --preserve-status -s INT 0.5 " SPINLOOM_COMMAND " recon " + brain +
+                              " -o " + (folder_ / "x.nii") +
+                              " --operator dft --stop 0 --iterations 100000 2>" + (folder_ / "stderr");
   const int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_NE(testing::read_bytes(folder_.file("stderr")).find("interrupted"), std::string::npos);
-  for (const auto& entry : fs::directory_iterator(fs::path(folder_.file("x")).parent_path()))
+  EXPECT_NE(testing::read_bytes((folder_ / "stderr")).find("interrupted"), std::string::npos);
+  for (const auto& entry : fs::directory_iterator(fs::path((folder_ / "x")).parent_path()))
     EXPECT_EQ(entry.path().filename(), "stderr");
 }
 

@@ -38,12 +38,12 @@ class Simulate : public ::testing::Test {
     const std::string command =
         "cd " + folder_.string() + " && " SPINLOOM_COMMAND " simulate " + arguments + " >out.txt 2>err.txt";
     const int status = std::system(command.c_str());
-    Outcome outcome{WEXITSTATUS(status), slurp("out.txt"), slurp("err.txt")};
+    Outcome outcome{WEXITSTATUS(status), read_bytes("out.txt"), read_bytes("err.txt")};
     fs::remove(folder_ / "out.txt");
     fs::remove(folder_ / "err.txt");
     return outcome;
   }
-  std::string slurp(const std::string& name) const {
+  std::string read_bytes(const std::string& name) const {
     std::ifstream file(folder_ / name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
@@ -146,7 +146,7 @@ TEST_F(Simulate, ReplacesNothingWithoutForce) {
   const std::string arguments = "--phantom shepp-logan --trajectory radial2d --matrix 8,8 -o s.mrd";
   EXPECT_EQ(run(arguments).code, 1);
   EXPECT_EQ(files(), 1U);
-  EXPECT_EQ(slurp("s_truth.nii.gz"), "precious");
+  EXPECT_EQ(read_bytes("s_truth.nii.gz"), "precious");
   EXPECT_EQ(run(arguments + " --force").code, 0);
   EXPECT_EQ(files(), 3U);
 }

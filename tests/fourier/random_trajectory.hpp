@@ -7,7 +7,8 @@
 namespace spinloom::testing {
 
 /// Samples drawn evenly from the whole k-space of `matrix`.
-inline std::shared_ptr<const Trajectory> random_trajectory(const Shape& matrix, Index samples, unsigned seed) {
+inline std::shared_ptr<const Trajectory> random_trajectory(const Shape& matrix, Index samples,
+                                                           unsigned seed) {
   std::mt19937 bits(seed);
   std::uniform_real_distribution<double> even(-0.5, 0.5);
   Array<double> k({static_cast<Index>(matrix.size()), samples});

@@ -2,16 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 
 namespace spinloom {
 namespace {
 
 using testing::refusal;
-using testing::TempFolder;
+using testing::TemporaryFolder;
 
 /// A pair NAME.hdr, NAME.cfl whose values are 1, 2, 3, ... (imaginary part 0).
-std::string write_pair(const TempFolder& folder, const std::string& name, const std::string& dims,
+std::string write_pair(const TemporaryFolder& folder, const std::string& name, const std::string& dims,
                        std::size_t elements, const std::string& more = "") {
   folder.write(name + ".hdr", "# Dimensions\n" + dims + "\n" + more);
   std::vector<cfloat> values(elements);
@@ -21,21 +21,21 @@ std::string write_pair(const TempFolder& folder, const std::string& name, const 
 }
 
 std::string refused(const std::string& header, std::size_t elements) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_pair(folder, "x", "", elements);
   folder.write("x.hdr", header);
   return refusal<FormatError>([&] { read_cfl(folder / "x"); });
 }
 
 TEST(Cfl, KeepsAllSixteenDimensionsReversed) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const Tensor t = read_cfl(write_pair(folder, "k", "1 4 3 2", 24));
   EXPECT_EQ(t.shape, (Shape{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 1}));
   EXPECT_EQ(t.as<cfloat>()[23], cfloat(24, 0));
 }
 
 TEST(Cfl, TakesTheNameWithAndWithoutEnding) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string name = write_pair(folder, "k.v1", "2 1 1", 2);
   for (const char* ending : {"", ".cfl", ".hdr"}) {
     EXPECT_TRUE(names_cfl(name + ending)) << ending;
@@ -45,7 +45,7 @@ TEST(Cfl, TakesTheNameWithAndWithoutEnding) {
 }
 
 TEST(Cfl, ReadsSectionsInAnyOrderAndSkipsUnknownOnes) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_pair(folder, "real", "1", 6);
   folder.write("k.hdr",
                "# Command\nphantom -x 3 \n\n# Surprise\n1 2 3\n# Data\nreal.cfl\n# Dimensions \n 3   2 \r\n# "
@@ -55,7 +55,7 @@ TEST(Cfl, ReadsSectionsInAnyOrderAndSkipsUnknownOnes) {
 }
 
 TEST(Cfl, RefusesADataFileOfAnotherSize) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string name = write_pair(folder, "k", "1 64 33 4", 64 * 33 * 4 - 1);
   EXPECT_SAYS(refusal<FormatError>([&] { read_cfl(name); }),
               "expected 67584 bytes of complex float for the dimensions 1 x 64 x 33 x 4, found 67576");
@@ -105,7 +105,7 @@ TEST(Cfl, ReadsWhatBartWrote) {
 }
 
 TEST(Cfl, ImagesKeepInnerAxesOfOne) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_EQ(read_cfl_image(write_pair(folder, "a", "3 2", 6)).shape, (Shape{1, 2, 3}));
   EXPECT_EQ(read_cfl_image(write_pair(folder, "b", "3 2 1 4", 24)).shape, (Shape{4, 1, 2, 3}));
   EXPECT_EQ(read_cfl_image(write_pair(folder, "c", "1 1 1 1 1 2", 2)).shape, (Shape{2, 1, 1, 1, 1, 1}));
@@ -113,7 +113,7 @@ TEST(Cfl, ImagesKeepInnerAxesOfOne) {
 }
 
 TEST(Cfl, KspaceKeepsItsAxesForOneCoilAndForOneSpoke) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto one_coil = read_cfl_kspace(write_pair(folder, "a", "1 64 33 1", 64 * 33));
   EXPECT_EQ(one_coil.shape(), (Shape{1, 64 * 33}));
   const auto one_spoke = read_cfl_kspace(write_pair(folder, "b", "1 64 1 4", 64 * 4));
@@ -125,7 +125,7 @@ TEST(Cfl, KspaceKeepsItsAxesForOneCoilAndForOneSpoke) {
 }
 
 TEST(Cfl, TrajectoryIsTurnedIntoZYX) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto k = read_cfl_trajectory(write_pair(folder, "t", "3 2 2", 12));
   EXPECT_EQ(k.shape(), (Shape{3, 4}));
   EXPECT_EQ(k[0 * 4 + 1], 6);   // kz of sample 1: third value of the second triple
@@ -133,7 +133,7 @@ TEST(Cfl, TrajectoryIsTurnedIntoZYX) {
 }
 
 TEST(Cfl, RefusedDimensionsAreNamedWithTheExpectedOrder) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto maps = refusal<FormatError>([&] { read_cfl_kspace(write_pair(folder, "a", "1 8 2 3 2", 96)); });
   EXPECT_SAYS(maps, "1 x 8 x 2 x 3 x 2");
   EXPECT_SAYS(maps, "expected (1, samples, spokes, coils)");
@@ -150,7 +150,7 @@ TEST(Cfl, RefusedDimensionsAreNamedWithTheExpectedOrder) {
 }
 
 TEST(Cfl, RefusesATrajectoryWithImaginaryOrInfiniteParts) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string name = write_pair(folder, "t", "3 2", 6);
   std::vector<cfloat> values(6);
   values[4] = {0, 1};
@@ -163,11 +163,11 @@ TEST(Cfl, RefusesATrajectoryWithImaginaryOrInfiniteParts) {
 }
 
 TEST(Cfl, ReadsBackWhatItWrites) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   Tensor t(DType::f32, {2, 1, 3, 4});
   for (Index i = 0; i < t.size(); ++i) t.as<float>()[i] = float(i) - 5;
   write_cfl(folder / "w.cfl", t, OutputFile::Existing::refuse);
-  EXPECT_EQ(testing::slurp(folder / "w.hdr").substr(0, 46),
+  EXPECT_EQ(testing::read_bytes(folder / "w.hdr").substr(0, 46),
             "# Dimensions\n4 3 1 2 1 1 1 1 1 1 1 1 1 1 1 1 \n");
   const Tensor back = read_cfl_image(folder / "w");
   EXPECT_EQ(back.shape, t.shape);
@@ -175,11 +175,11 @@ TEST(Cfl, ReadsBackWhatItWrites) {
 }
 
 TEST(Cfl, WritesNothingWhenOneOfThePairExists) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   folder.write("w.cfl", "precious");
   EXPECT_THROW(write_cfl(folder / "w", Tensor(DType::c64, {1}), OutputFile::Existing::refuse), FileError);
   EXPECT_EQ(folder.count(), 1u);
-  EXPECT_EQ(testing::slurp(folder / "w.cfl"), "precious");
+  EXPECT_EQ(testing::read_bytes(folder / "w.cfl"), "precious");
 }
 
 }  // namespace

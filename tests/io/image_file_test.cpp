@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "io/nifti_builder.hpp"
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 #include "spinloom/io/mosaic.hpp"
 #include "spinloom/io/npy.hpp"
 #include "spinloom/io/png.hpp"
@@ -14,7 +14,7 @@ namespace spinloom {
 namespace {
 
 using testing::refusal;
-using testing::TempFolder;
+using testing::TemporaryFolder;
 
 constexpr auto replace = OutputFile::Existing::replace;
 
@@ -31,7 +31,7 @@ Image image_of(Tensor data) {
 }
 
 TEST(Png, ReadsBackGreyAndColour) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const DType type : {DType::u8, DType::u16, DType::rgb24}) {
     Tensor t(type, {5, 7});
     for (Index i = 0; i < t.bytes.size(); ++i) t.bytes[i] = std::byte(11 * i);
@@ -44,9 +44,9 @@ TEST(Png, ReadsBackGreyAndColour) {
 }
 
 TEST(Png, RefusesEveryTruncationAndDamage) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_png(folder / "t.png", grey_ramp(DType::u16, {9, 9}), replace);
-  const std::string whole = testing::slurp(folder / "t.png");
+  const std::string whole = testing::read_bytes(folder / "t.png");
   for (std::size_t length = 0; length < whole.size() - 12; ++length)
     refusal<FormatError>([&] { read_png(folder.write("cut.png", whole.substr(0, length))); });
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -60,9 +60,9 @@ TEST(Png, RefusesEveryTruncationAndDamage) {
 }
 
 TEST(Png, RefusesClaimedSizesThatTheFileCannotHold) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_png(folder / "t.png", grey_ramp(DType::u8, {1, 1}), replace);
-  std::string file = testing::slurp(folder / "t.png");
+  std::string file = testing::read_bytes(folder / "t.png");
   for (const std::size_t at : {16u, 20u}) file.replace(at, 4, std::string("\x00\x0f\x00\x00", 4));
   // The chunk's checksum covers the size.
   const auto crc = std::uint32_t(crc32(0, reinterpret_cast<const Bytef*>(file.data() + 12), 17));
@@ -72,14 +72,14 @@ TEST(Png, RefusesClaimedSizesThatTheFileCannotHold) {
 }
 
 TEST(Png, RefusesWhatItCannotHold) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_THROW(write_png(folder / "t.png", grey_ramp(DType::f32, {2, 2}), replace), ArgumentError);
   EXPECT_THROW(write_png(folder / "t.png", grey_ramp(DType::u8, {2, 2, 2}), replace), ShapeError);
   EXPECT_EQ(folder.count(), 0u);
 }
 
 TEST(ImageFile, ReadsBackWhatItSavesInEveryFormat) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const char* name : {"a.nii", "a.nii.gz", "a.npy", "a.cfl", "a.NII.GZ"}) {
     save_image(folder / name, image_of(grey_ramp(DType::c64, {2, 3, 4})), replace);
     const Image back = load_image(folder / name);
@@ -91,9 +91,9 @@ TEST(ImageFile, ReadsBackWhatItSavesInEveryFormat) {
 }
 
 TEST(ImageFile, TellsFormatsByContent) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_npy(folder / "a.npy", grey_ramp(DType::f32, {2}), replace);
-  const std::string npy = testing::slurp(folder / "a.npy");
+  const std::string npy = testing::read_bytes(folder / "a.npy");
   EXPECT_EQ(load_image(folder.write("b.nii", npy)).format, "npy");
   EXPECT_EQ(load_image(folder.write("b.npy.gz", testing::gzipped(npy))).format, "npy");
   EXPECT_EQ(
@@ -103,7 +103,7 @@ TEST(ImageFile, TellsFormatsByContent) {
 }
 
 TEST(ImageFile, SaysWhatAFileOfNoImageFormatSeemsToBe) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto refused = [&](const std::string& content) {
     return refusal<FormatError>([&] { load_image(folder.write("x.nii", content)); });
   };
@@ -117,7 +117,7 @@ TEST(ImageFile, SaysWhatAFileOfNoImageFormatSeemsToBe) {
 }
 
 TEST(ImageFile, RefusesUnknownEndingsWithTheKnownOnes) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto text = refusal<ArgumentError>(
       [&] { save_image(folder / "a.tif", image_of(grey_ramp(DType::u8, {1})), replace); });
   EXPECT_SAYS(text, "expected .nii, .nii.gz, .npy, .cfl or .png");
@@ -125,7 +125,7 @@ TEST(ImageFile, RefusesUnknownEndingsWithTheKnownOnes) {
 }
 
 TEST(ImageFile, WarnsWhenAFormatHasNoPlaceForGeometry) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   Image image = image_of(grey_ramp(DType::u8, {1}));
   image.geometry.is_known = true;
   std::string warning;

@@ -36,8 +36,8 @@ class MrdImageKinds : public ::testing::TestWithParam<bool> {};
 TEST_P(MrdImageKinds, SurviveARoundTripWithTheirPlace) {
   const TemporaryFolder folder;
   const MrdImages images = example_images(GetParam());
-  write_mrd_images(folder.file("a.h5"), images, refuse);
-  const MrdImages read = read_mrd_images(folder.file("a.h5"));
+  write_mrd_images((folder / "a.h5"), images, refuse);
+  const MrdImages read = read_mrd_images(folder / "a.h5");
   EXPECT_EQ(read.is_complex, GetParam());
   ASSERT_EQ(read.pixels.shape(), images.pixels.shape());
   EXPECT_TRUE(std::equal(images.pixels.begin(), images.pixels.end(), read.pixels.begin()));
@@ -53,8 +53,8 @@ INSTANTIATE_TEST_SUITE_P(RealAndComplex, MrdImageKinds, ::testing::Bool());
 TEST(MrdImages, AreReadByIsmrmrdsOwnLibrary) {
   const TemporaryFolder folder;
   const MrdImages images = example_images(true);
-  write_mrd_images(folder.file("a.h5"), images, refuse);
-  ISMRMRD::Dataset dataset(folder.file("a.h5").c_str(), "dataset", false);
+  write_mrd_images((folder / "a.h5"), images, refuse);
+  ISMRMRD::Dataset dataset((folder / "a.h5").c_str(), "dataset", false);
   ASSERT_EQ(dataset.getNumberOfImages("image_0"), 2u);
   ISMRMRD::Image<std::complex<float>> theirs;
   dataset.readImage("image_0", 1, theirs);
@@ -74,12 +74,12 @@ TYPED_TEST_SUITE(MrdImageTypes, Types);
 TYPED_TEST(MrdImageTypes, BecomeComplexFloats) {
   const TemporaryFolder folder;
   {
-    ISMRMRD::Dataset dataset(folder.file("a.h5").c_str(), "images", true);
+    ISMRMRD::Dataset dataset((folder / "a.h5").c_str(), "images", true);
     ISMRMRD::Image<TypeParam> image(3, 2, 1, 1);
     for (int i = 0; i < 6; ++i) image.getDataPtr()[i] = TypeParam(static_cast<float>(10 + i));
     dataset.appendImage("image_1", image);
   }
-  const MrdImages read = read_mrd_images(folder.file("a.h5"), "images/image_1");
+  const MrdImages read = read_mrd_images((folder / "a.h5"), "images/image_1");
   ASSERT_EQ(read.pixels.shape(), (Shape{1, 1, 1, 2, 3}));
   for (Index i = 0; i < 6; ++i) EXPECT_EQ(read.pixels[i], cfloat(float(10 + i), 0));
 }
@@ -87,7 +87,7 @@ TYPED_TEST(MrdImageTypes, BecomeComplexFloats) {
 TEST(MrdImages, OfSingleSlicesBecomeAVolume) {
   const TemporaryFolder folder;
   {
-    ISMRMRD::Dataset dataset(folder.file("a.h5").c_str(), "images", true);
+    ISMRMRD::Dataset dataset((folder / "a.h5").c_str(), "images", true);
     for (const int slice : {2, 0, 1}) {
       ISMRMRD::Image<float> image(3, 2, 1, 1);
       std::fill(image.begin(), image.end(), float(slice));
@@ -100,7 +100,7 @@ TEST(MrdImages, OfSingleSlicesBecomeAVolume) {
       dataset.appendImage("image_1", image);
     }
   }
-  const MrdImages read = read_mrd_images(folder.file("a.h5"));
+  const MrdImages read = read_mrd_images(folder / "a.h5");
   ASSERT_EQ(read.pixels.shape(), (Shape{1, 1, 3, 2, 3}));
   for (Index z = 0; z < 3; ++z) EXPECT_EQ(read.pixels[z * 6], cfloat(float(z), 0));
   ASSERT_EQ(read.geometries.size(), 1u);
@@ -111,11 +111,11 @@ TEST(MrdImages, OfSingleSlicesBecomeAVolume) {
 TEST(MrdImages, RefusesToChooseAmongSeriesAndToFindNone) {
   const TemporaryFolder folder;
   {
-    ISMRMRD::Dataset dataset(folder.file("a.h5").c_str(), "images", true);
+    ISMRMRD::Dataset dataset((folder / "a.h5").c_str(), "images", true);
     dataset.appendImage("image_1", ISMRMRD::Image<float>(3, 2, 1, 1));
     dataset.appendImage("image_2", ISMRMRD::Image<float>(3, 2, 1, 1));
   }
-  const std::string path = folder.file("a.h5");
+  const std::string path = (folder / "a.h5");
   EXPECT_NE(message_of([&] {
               read_mrd_images(path);
             }).find("holds 2 image series, /images/image_1, /images/image_2"),
@@ -135,9 +135,9 @@ TEST(MrdImages, RefusesShapesThatTheFormatHasNot) {
   MrdImages images;
   images.pixels = Array<cfloat>::zeros({4, 5, 7});
   images.geometries = {oblique()};
-  EXPECT_THROW(write_mrd_images(folder.file("a.h5"), images, refuse), ShapeError);
+  EXPECT_THROW(write_mrd_images((folder / "a.h5"), images, refuse), ShapeError);
   images.pixels = Array<cfloat>::zeros({2, 1, 4, 5, 7});
-  EXPECT_THROW(write_mrd_images(folder.file("a.h5"), images, refuse), ShapeError);
+  EXPECT_THROW(write_mrd_images((folder / "a.h5"), images, refuse), ShapeError);
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ TEST(MrdWrite, IsReadByIsmrmrdsOwnLibrary) {
   scan.acquisitions[6] = Acquisition();
   scan.acquisitions[69].position = {1, 2, 3};
   scan.acquisitions[69].user_float[7] = 0.5f;
-  write_mrd(folder.file("a.h5"), scan, refuse);
+  write_mrd((folder / "a.h5"), scan, refuse);
 
-  ISMRMRD::Dataset dataset(folder.file("a.h5").c_str(), "dataset", false);
+  ISMRMRD::Dataset dataset((folder / "a.h5").c_str(), "dataset", false);
   std::string xml;
   dataset.readHeader(xml);
   ISMRMRD::IsmrmrdHeader header;
@@ -64,7 +64,7 @@ TEST(MrdWrite, IsReadByIsmrmrdsOwnLibrary) {
 TEST(MrdWrite, GivesBackWhatIsmrmrdsOwnLibraryWrote) {
   const TemporaryFolder folder;
   {
-    ISMRMRD::Dataset dataset(folder.file("a.h5").c_str(), "scan", true);
+    ISMRMRD::Dataset dataset((folder / "a.h5").c_str(), "scan", true);
     ISMRMRD::IsmrmrdHeader header;
     header.experimentalConditions.H1resonanceFrequency_Hz = 64000000;
     ISMRMRD::Encoding encoding;
@@ -83,7 +83,7 @@ TEST(MrdWrite, GivesBackWhatIsmrmrdsOwnLibraryWrote) {
       dataset.appendWaveform(ISMRMRD::Waveform(4, 2));
     }
   }
-  const RawScan scan = read_mrd(folder.file("a.h5"));
+  const RawScan scan = read_mrd(folder / "a.h5");
   EXPECT_EQ(scan.encodings[0].encoded.matrix, (Shape{8, 10, 12}));
   EXPECT_EQ(scan.larmor_frequency_hz, 64000000);
   ASSERT_EQ(scan.acquisitions.size(), 3u);
@@ -95,16 +95,16 @@ TEST(MrdWrite, GivesBackWhatIsmrmrdsOwnLibraryWrote) {
 TEST(MrdWrite, KeepsAHeaderWordForWord) {
   const TemporaryFolder folder;
   RawScan scan = read_mrd(std::string(SPINLOOM_TEST_DATA) + "/koma_epi_brain.mrd");
-  write_mrd(folder.file("a.h5"), scan, refuse);
-  EXPECT_EQ(read_mrd(folder.file("a.h5")).header_xml, scan.header_xml);
+  write_mrd((folder / "a.h5"), scan, refuse);
+  EXPECT_EQ(read_mrd(folder / "a.h5").header_xml, scan.header_xml);
 }
 
 TEST(MrdWrite, WritesAScanWithoutLines) {
   const TemporaryFolder folder;
   RawScan scan;
   scan.encodings = {example_encoding(8, "radial")};
-  write_mrd(folder.file("a.h5"), scan, refuse);
-  EXPECT_TRUE(read_mrd(folder.file("a.h5")).acquisitions.empty());
+  write_mrd((folder / "a.h5"), scan, refuse);
+  EXPECT_TRUE(read_mrd(folder / "a.h5").acquisitions.empty());
 }
 
 TEST(MrdWrite, RefusesWhatTheFormatHasNoRoomForAndLeavesNothing) {
@@ -112,14 +112,13 @@ TEST(MrdWrite, RefusesWhatTheFormatHasNoRoomForAndLeavesNothing) {
   RawScan scan;
   scan.encodings = {example_encoding(8, "radial")};
   scan.acquisitions = {example_line(4, 1, 2, 1), example_line(65536, 1, 0, 2)};
-  EXPECT_NE(message_of([&] {
-              write_mrd(folder.file("a.h5"), scan, refuse);
-            }).find("acquisition 1: samples is 65536"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of([&] { write_mrd((folder / "a.h5"), scan, refuse); }).find("acquisition 1: samples is 65536"),
+      std::string::npos);
   scan.acquisitions = {example_line(4, 2, 2, 1)};
   scan.acquisitions[0].data.pop_back();
-  EXPECT_THROW(write_mrd(folder.file("a.h5"), scan, refuse), ArgumentError);
-  EXPECT_TRUE(std::filesystem::is_empty(folder.file(".")));
+  EXPECT_THROW(write_mrd((folder / "a.h5"), scan, refuse), ArgumentError);
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "."));
 }
 
 TEST(MrdWrite, SaysWhenTheDiskIsFullAndLeavesNothing) {
@@ -130,21 +129,20 @@ TEST(MrdWrite, SaysWhenTheDiskIsFullAndLeavesNothing) {
   rlimit small = before;
   small.rlim_cur = 50000;
   setrlimit(RLIMIT_FSIZE, &small);
-  const std::string error =
-      message_of([&] { write_mrd(folder.file("a.h5"), radial_scan(64, 90, 4), refuse); });
+  const std::string error = message_of([&] { write_mrd((folder / "a.h5"), radial_scan(64, 90, 4), refuse); });
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_NE(error.find("a.h5: cannot be written: File too large"), std::string::npos) << error;
-  EXPECT_TRUE(std::filesystem::is_empty(folder.file(".")));
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "."));
 }
 
 TEST(MrdWrite, DoesNotReplaceAFileUnasked) {
   const TemporaryFolder folder;
   const RawScan scan = radial_scan(8, 3, 1);
-  write_mrd(folder.file("a.h5"), scan, refuse);
-  EXPECT_THROW(write_mrd(folder.file("a.h5"), scan, refuse), FileError);
-  write_mrd(folder.file("a.h5"), scan, OutputFile::Existing::replace);
-  EXPECT_THROW(write_mrd(folder.file("none/a.h5"), scan, refuse), FileError);
+  write_mrd((folder / "a.h5"), scan, refuse);
+  EXPECT_THROW(write_mrd((folder / "a.h5"), scan, refuse), FileError);
+  write_mrd((folder / "a.h5"), scan, OutputFile::Existing::replace);
+  EXPECT_THROW(write_mrd((folder / "none/a.h5"), scan, refuse), FileError);
 }
 
 }  // namespace

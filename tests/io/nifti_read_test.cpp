@@ -6,7 +6,7 @@
 #include <random>
 
 #include "io/nifti_builder.hpp"
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 #include "spinloom/io/nifti.hpp"
 
 namespace spinloom {
@@ -17,7 +17,7 @@ using testing::NiftiBuilder;
 using testing::Pipe;
 using testing::ramp;
 using testing::refusal;
-using testing::TempFolder;
+using testing::TemporaryFolder;
 
 struct Heard {
   std::vector<std::string> warnings;
@@ -29,7 +29,7 @@ struct Heard {
 };
 
 Image read(const std::string& content, const Log& log = {}) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   return read_nifti(folder.write("a.nii", content), log);
 }
 
@@ -125,7 +125,7 @@ TEST(NiftiRead, RefusesOtherTypesByName) {
 }
 
 TEST(NiftiRead, ContentDecidesOverTheName) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string file = int16_builder().with(ramp<std::int16_t>(24));
   EXPECT_EQ(read_nifti(folder.write("plain.nii.gz", file)).data.as<std::int16_t>()[5], 5);
   EXPECT_EQ(read_nifti(folder.write("packed.nii", gzipped(file))).data.as<std::int16_t>()[5], 5);
@@ -153,7 +153,7 @@ TEST(NiftiRead, FollowsTheVoxelOffset) {
 }
 
 TEST(NiftiRead, ReadsAPairFromEitherName) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const NiftiBuilder b = int16_builder(1, true).magic(false).offset(0);
   folder.write("p.hdr", b.header());
   folder.write("p.img", b.raw(ramp<std::int16_t>(24)));
@@ -233,7 +233,7 @@ TEST(NiftiRead, ReadsGzipOfManyMembersAndFromAPipeByteByByte) {
   expect_same(read(whole));
   expect_same(read(parts));
   expect_same(read(whole + std::string(1000, '\0')));  // padded, as from a tape
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const Pipe bytes(folder, "bytes.nii.gz", gzipped(int16_builder().with(ramp<std::int16_t>(24)), 1), 1);
   EXPECT_EQ(read_nifti(bytes.path()).data.as<std::int16_t>()[7], 7);
   const Pipe pieces(folder, "pieces.nii.gz", parts, 1009);
@@ -276,7 +276,7 @@ TEST(NiftiRead, RefusesDimensionsThatCannotBe) {
 }
 
 TEST(NiftiRead, SurvivesEveryDamagedHeaderByte) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const int version : {1, 2})
     for (const bool packed : {false, true}) {
       const std::string file = int16_builder(version).codes(1, 1).slope(2, 1).with(ramp<std::int16_t>(24));

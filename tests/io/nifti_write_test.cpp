@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "io/nifti_builder.hpp"
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 #include "spinloom/io/nifti.hpp"
 
 namespace spinloom {
@@ -14,7 +14,7 @@ namespace {
 using testing::NiftiBuilder;
 using testing::ramp;
 using testing::refusal;
-using testing::TempFolder;
+using testing::TemporaryFolder;
 
 constexpr auto replace = OutputFile::Existing::replace;
 constexpr NiftiOptions stored{NiftiOptions::Type::stored};
@@ -47,9 +47,9 @@ int short_at(const std::string& file, std::size_t at) {
 }
 
 TEST(NiftiWrite, WritesFloatWithSlopeOneBothFormsAndMillimetres) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_nifti(folder / "a.nii", oblique_image(), replace);
-  const std::string file = testing::slurp(folder / "a.nii");
+  const std::string file = testing::read_bytes(folder / "a.nii");
   ASSERT_EQ(file.size(), 352u + 96u);
   EXPECT_EQ(short_at(file, 70), 16);
   EXPECT_EQ(short_at(file, 72), 32);
@@ -66,27 +66,27 @@ TEST(NiftiWrite, WritesFloatWithSlopeOneBothFormsAndMillimetres) {
 }
 
 TEST(NiftiWrite, BothFormsHoldTheSamePlace) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const Image image = oblique_image();
   write_nifti(folder / "a.nii", image, replace);
   expect_same_place(read_nifti(folder / "a.nii").geometry, image.geometry);
-  std::string file = testing::slurp(folder / "a.nii");
+  std::string file = testing::read_bytes(folder / "a.nii");
   file[254] = 0;  // no sform: the quaternion alone
   expect_same_place(read_nifti(folder.write("q.nii", file)).geometry, image.geometry);
 }
 
 TEST(NiftiWrite, LeavesTheQformOutWhenAxesAreSheared) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   Image image = oblique_image();
   image.geometry.matrix[0][2] = 1;
   write_nifti(folder / "a.nii", image, replace);
-  const std::string file = testing::slurp(folder / "a.nii");
+  const std::string file = testing::read_bytes(folder / "a.nii");
   EXPECT_EQ(short_at(file, 252), 0);
   expect_same_place(read_nifti(folder / "a.nii").geometry, image.geometry);
 }
 
 TEST(NiftiWrite, ReadsBackEveryType) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const DType type :
        {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::i64, DType::u64,
         DType::f32, DType::f64, DType::c64, DType::c128, DType::rgb24, DType::rgba32}) {
@@ -109,7 +109,7 @@ TEST(NiftiWrite, ReadsBackEveryType) {
 }
 
 TEST(NiftiWrite, KeepsHeaderExtensionsAndShapeOfTheFileItCameFrom) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   std::string description = "scanned on a rainy day";
   NiftiBuilder b =
       NiftiBuilder(1, true).dims({3, 2, 2, 1}).type(4, 16).pixdim(4, 2).units(2 | 8).codes(0, 4).offset(384);
@@ -122,7 +122,7 @@ TEST(NiftiWrite, KeepsHeaderExtensionsAndShapeOfTheFileItCameFrom) {
   image.data = image.data.cast(DType::f32);
   write_nifti(folder / "out.nii", image, replace);
 
-  const std::string file = testing::slurp(folder / "out.nii");
+  const std::string file = testing::read_bytes(folder / "out.nii");
   EXPECT_EQ(file.substr(148, description.size()), description);
   EXPECT_EQ(float_at(file, 124), 900);
   EXPECT_EQ(short_at(file, 40), 4);
@@ -140,11 +140,11 @@ TEST(NiftiWrite, KeepsHeaderExtensionsAndShapeOfTheFileItCameFrom) {
 }
 
 TEST(NiftiWrite, StoresInTheTypeAndScalingOfTheFileItCameFrom) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const NiftiBuilder b = NiftiBuilder().dims({6}).type(4, 16).slope(0.5, 100);
   Image image = read_nifti(folder.write("in.nii", b.with<std::int16_t>({-32768, -1, 0, 1, 2, 32767})));
   write_nifti(folder / "same.nii", image, replace, stored);
-  const std::string file = testing::slurp(folder / "same.nii");
+  const std::string file = testing::read_bytes(folder / "same.nii");
   EXPECT_EQ(float_at(file, 112), 0.5f);
   EXPECT_EQ(float_at(file, 116), 100);
   EXPECT_EQ(file.substr(352), b.raw<std::int16_t>({-32768, -1, 0, 1, 2, 32767}));
@@ -155,12 +155,12 @@ TEST(NiftiWrite, StoresInTheTypeAndScalingOfTheFileItCameFrom) {
   write_nifti(folder / "clipped.nii", image, replace, stored,
               [&](Severity, const std::string& text) { warning = text; });
   EXPECT_SAYS(warning, "3 values do not fit int16 and were clipped");
-  EXPECT_EQ(testing::slurp(folder / "clipped.nii").substr(352),
+  EXPECT_EQ(testing::read_bytes(folder / "clipped.nii").substr(352),
             b.raw<std::int16_t>({32767, -32768, 0, 1, 2, 32767}));
 }
 
 TEST(NiftiWrite, RefusesToStoreComplexValuesAsReal) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   Image image =
       read_nifti(folder.write("in.nii", NiftiBuilder().dims({2}).type(4, 16).with(ramp<std::int16_t>(2))));
   image.data = image.data.cast(DType::c64);
@@ -170,17 +170,17 @@ TEST(NiftiWrite, RefusesToStoreComplexValuesAsReal) {
 }
 
 TEST(NiftiWrite, TakesNifti2ForLongAxes) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   Image image;
   image.data = Tensor(DType::u8, {1, 32768});
   std::fill(image.data.bytes.begin(), image.data.bytes.end(), std::byte{7});
   write_nifti(folder / "long.nii", image, replace);
-  EXPECT_EQ(testing::slurp(folder / "long.nii").size(), 544u + 32768u);
+  EXPECT_EQ(testing::read_bytes(folder / "long.nii").size(), 544u + 32768u);
   EXPECT_EQ(read_nifti(folder / "long.nii").data.shape, (Shape{1, 32768}));
 }
 
 TEST(NiftiWrite, RefusesShapesAndPlacesThatItCannotHold) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   Image image = oblique_image();
   image.geometry.matrix[2] = image.geometry.matrix[1];
   EXPECT_SAYS(refusal<ArgumentError>([&] { write_nifti(folder / "a.nii", image, replace); }), "singular");
@@ -194,10 +194,10 @@ TEST(NiftiWrite, RefusesShapesAndPlacesThatItCannotHold) {
 }
 
 TEST(NiftiWrite, PacksTheSameImageToTheSameBytes) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_nifti(folder / "a.nii.gz", oblique_image(), replace);
   write_nifti(folder / "b.nii.gz", oblique_image(), replace);
-  EXPECT_EQ(testing::slurp(folder / "a.nii.gz"), testing::slurp(folder / "b.nii.gz"));
+  EXPECT_EQ(testing::read_bytes(folder / "a.nii.gz"), testing::read_bytes(folder / "b.nii.gz"));
 }
 
 /// A disk that is full after `bytes`, as far as this process sees.
@@ -220,7 +220,7 @@ TEST(NiftiWrite, RefusesToReplaceADevice) {
 }
 
 TEST(NiftiWrite, ReportsAFullDiskAndLeavesNothing) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   Image image;
   image.data = Tensor(DType::u8, {100000});
   for (Index i = 0; i < 100000; ++i)

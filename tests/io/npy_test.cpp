@@ -5,14 +5,14 @@
 #include <chrono>
 #include <cstring>
 
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 
 namespace spinloom {
 namespace {
 
 using testing::Pipe;
 using testing::refusal;
-using testing::TempFolder;
+using testing::TemporaryFolder;
 
 std::string npy(const std::string& header, const std::string& data, int version = 1) {
   std::string file = "\x93NUMPY";
@@ -40,7 +40,7 @@ std::string turned(std::string data, std::size_t word) {
 }
 
 Tensor read(const std::string& content) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   return read_npy(folder.write("a.npy", content));
 }
 
@@ -150,7 +150,7 @@ TEST(Npy, RefusesASizeThatIsNotTheHeaders) {
   EXPECT_SAYS(refused(whole + "12345678"), "expected 32 bytes of float64 [4], found 40");
   EXPECT_SAYS(refused(whole + whole), "several arrays");
   EXPECT_SAYS(refused(""), "no bytes at all");
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_SAYS(refusal<FileError>([&] { read_npy(folder / "missing.npy"); }), "No such file");
   EXPECT_SAYS(refusal<FileError>([&] { read_npy(folder / ""); }), "is a folder");
 }
@@ -161,7 +161,7 @@ TEST(Npy, RefusesEveryTruncationAndNeverCrashes) {
 }
 
 TEST(Npy, SurvivesEveryDamagedHeaderByte) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string whole = npy(dict("<f8", "(1, 2)"), std::string(16, 'x'));
   for (std::size_t at = 0; at < whole.size() - 16; ++at)
     for (const char c : {'\0', '9', '(', ')', '\'', ',', '{', '}', '\xff', '>', 'L', '|'}) {
@@ -199,20 +199,20 @@ TEST(Npy, RefusesBrokenHeaders) {
 }
 
 TEST(Npy, ReadsAPipeInSmallPieces) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const Pipe pipe(folder, "pipe", npy(dict("<f4", "(2,)"), bytes_of<float>({3, 4})), 1);
   EXPECT_EQ(read_npy(pipe.path()).as<float>()[1], 4);
 }
 
 TEST(Npy, CountsTheBytesOfAShortPipe) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const Pipe pipe(folder, "pipe",
                   npy(dict("<f8", "(4611686018427387904,)", "True").replace(11, 3, "|u1"), "abc"), 5);
   EXPECT_SAYS(refusal<FormatError>([&] { read_npy(pipe.path()); }), "found 3");
 }
 
 TEST(Npy, ReadsBackEveryTypeThatItWrites) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (int type = 0; type < static_cast<int>(DType::rgb24); ++type) {
     Tensor t(static_cast<DType>(type), {2, 1, 3});
     for (Index i = 0; i < t.bytes.size(); ++i) t.bytes[i] = std::byte(type == 0 ? i % 2 : 7 * i + 1);
@@ -225,22 +225,22 @@ TEST(Npy, ReadsBackEveryTypeThatItWrites) {
 }
 
 TEST(Npy, WritesTheHeaderThatNumpyReads) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_npy(folder / "t.npy", Tensor(DType::c64, {5}), OutputFile::Existing::refuse);
-  const std::string file = testing::slurp(folder / "t.npy");
+  const std::string file = testing::read_bytes(folder / "t.npy");
   EXPECT_EQ(file.substr(0, 8), std::string("\x93NUMPY\x01\0", 8));
   EXPECT_EQ(file.substr(10, 60), "{'descr': '<c8', 'fortran_order': False, 'shape': (5,), }   ");
   EXPECT_EQ(file.size() % 64, 40u);  // the data, 40 bytes, start at a multiple of 64
 }
 
 TEST(Npy, RefusesColourAndFilesThatExist) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_THROW(write_npy(folder / "c.npy", Tensor(DType::rgb24, {1}), OutputFile::Existing::refuse),
                ArgumentError);
   folder.write("there.npy", "precious");
   EXPECT_THROW(write_npy(folder / "there.npy", Tensor(DType::u8, {1}), OutputFile::Existing::refuse),
                FileError);
-  EXPECT_EQ(testing::slurp(folder / "there.npy"), "precious");
+  EXPECT_EQ(testing::read_bytes(folder / "there.npy"), "precious");
   EXPECT_EQ(folder.count(), 1u);
 }
 

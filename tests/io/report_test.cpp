@@ -89,17 +89,17 @@ TEST(Report, IsWrittenIntoANewFolder) {
   const TemporaryFolder folder;
   Report report;
   report.title = "A scan";
-  const std::string path = write_report(folder.file("a/b"), report, refuse);
+  const std::string path = write_report((folder / "a/b"), report, refuse);
   EXPECT_EQ(read_bytes(path), to_html(report));
-  EXPECT_THROW(write_report(folder.file("a/b"), report, refuse), FileError);
-  EXPECT_NO_THROW(write_report(folder.file("a/b"), report, OutputFile::Existing::replace));
+  EXPECT_THROW(write_report((folder / "a/b"), report, refuse), FileError);
+  EXPECT_NO_THROW(write_report((folder / "a/b"), report, OutputFile::Existing::replace));
 }
 
 TEST(Report, RefusesAFolderThatIsAFile) {
   const TemporaryFolder folder;
-  write_bytes(folder.file("a"), "x");
-  EXPECT_THROW(write_report(folder.file("a"), Report(), refuse), FileError);
-  EXPECT_THROW(write_report(folder.file("a/b"), Report(), refuse), FileError);
+  write_bytes((folder / "a"), "x");
+  EXPECT_THROW(write_report((folder / "a"), Report(), refuse), FileError);
+  EXPECT_THROW(write_report((folder / "a/b"), Report(), refuse), FileError);
 }
 
 }  // namespace

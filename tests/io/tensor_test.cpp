@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "io/half.hpp"
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 
 namespace spinloom {
 namespace {

@@ -122,7 +122,7 @@ TEST(MakeRawScan, SurvivesTheFileAndTheAssembly) {
     description.noise = noise;
     description.noise_sample_time_us = 8;
     description.geometry = geometry;
-    const std::string path = folder.file(std::to_string(matrix.size()) + ".mrd");
+    const std::string path = folder / (std::to_string(matrix.size()) + ".mrd");
     write_mrd(path, make_raw_scan(description), OutputFile::Existing::refuse);
     const Assembled result = assemble(read_mrd(path));
     ASSERT_EQ(result.measurements.size(), 1u);

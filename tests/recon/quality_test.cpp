@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "io/temp_folder.hpp"
+#include "io/streams.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/threads.hpp"
 

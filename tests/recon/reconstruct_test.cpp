@@ -14,7 +14,8 @@ using testing::random_array;
 using testing::relative_error;
 
 /// k-space of `image` seen through `maps` on `k`, exact.
-Measurement measure(std::shared_ptr<const Trajectory> k, const Array<cfloat>& image, const Array<cfloat>& maps) {
+Measurement measure(std::shared_ptr<const Trajectory> k, const Array<cfloat>& image,
+                    const Array<cfloat>& maps) {
   Measurement m;
   m.trajectory = k;
   m.matrix = m.recon_matrix = image.shape();
@@ -32,18 +33,23 @@ std::shared_ptr<const Trajectory> full_grid(Index n) {
   return std::make_shared<Trajectory>(std::move(k));
 }
 
-Array<cfloat> ones(Index coils, const Shape& matrix) { return Array<cfloat>::full(prepend(coils, matrix), 1.0f); }
+Array<cfloat> ones(Index coils, const Shape& matrix) {
+  return Array<cfloat>::full(prepend(coils, matrix), 1.0f);
+}
 
 /// Smooth maps that differ from coil to coil.
 Array<cfloat> ramps(Index coils, Index n) {
   Array<cfloat> maps({coils, n, n});
   for (Index c = 0; c < coils; ++c)
     for (Index i = 0; i < n * n; ++i)
-      maps[c * n * n + i] = std::polar(0.3f + float(c + 1) * float(i % n) / float(n), 0.2f * float(c) * float(i / n) / float(n));
+      maps[c * n * n + i] = std::polar(0.3f + float(c + 1) * float(i % n) / float(n),
+                                       0.2f * float(c) * float(i / n) / float(n));
   return maps;
 }
 
-std::shared_ptr<const Array<cfloat>> shared(const Array<cfloat>& a) { return std::make_shared<Array<cfloat>>(a.clone()); }
+std::shared_ptr<const Array<cfloat>> shared(const Array<cfloat>& a) {
+  return std::make_shared<Array<cfloat>>(a.clone());
+}
 
 TEST(Reconstruction, RecoversTheImageFromAFullGridAndStopsEarly) {
   const auto image = random_array<float>({16, 16}, 1);
@@ -69,13 +75,18 @@ TEST(Reconstruction, IsTheSameForAnyCoilBatch) {
   const auto maps = ramps(5, 12);
   const auto m = measure(testing::random_trajectory({12, 12}, 300, 3), image, maps);
   const auto run = [&](Index batch) {
-    return Reconstructor({.iterations = 300, .stop = 1e-6, .maps = MapsSource::given, .given_maps = shared(maps), .coil_batch = batch})
+    return Reconstructor({.iterations = 300,
+                          .stop = 1e-6,
+                          .maps = MapsSource::given,
+                          .given_maps = shared(maps),
+                          .coil_batch = batch})
         .run(m)
         .image;
   };
   const auto all = run(5);
   EXPECT_LT(relative_error(all, image), 1e-2);  // random samples make it ill-conditioned
-  for (const Index batch : {1, 2, 3}) EXPECT_LT(relative_error(run(batch), all), 1e-3) << batch;  // rounding, times the condition
+  for (const Index batch : {1, 2, 3})
+    EXPECT_LT(relative_error(run(batch), all), 1e-3) << batch;  // rounding, times the condition
 }
 
 TEST(Reconstruction, GriddingInvertsAFullGridWithRepeatedSamples) {
@@ -96,8 +107,10 @@ TEST(Reconstruction, ShrinksTheImageByARelativeLambdaOfOne) {
   // On a full grid the normal operator is the identity, its largest eigenvalue 1: rho = y / (1 + lambda).
   const auto image = random_array<float>({16, 16}, 5);
   const auto m = measure(full_grid(16), image, ones(1, {16, 16}));
-  const auto r = Reconstructor({.tolerance = 1e-6, .stop = 1e-5, .regularisation = Regularisation::tikhonov, .lambda = 1})
-                     .run(m);
+  const auto r =
+      Reconstructor(
+          {.tolerance = 1e-6, .stop = 1e-5, .regularisation = Regularisation::tikhonov, .lambda = 1})
+          .run(m);
   EXPECT_NEAR(r.largest_eigenvalue, 1, 1e-3);
   EXPECT_NEAR(r.lambda_absolute, 1, 1e-3);
   auto half = image.clone();
@@ -127,7 +140,8 @@ TEST(Reconstruction, RefusesOptionsThatContradictEachOther) {
 
 TEST(Reconstruction, RefusesMapsOfAnotherShape) {
   const auto m = measure(full_grid(8), random_array<float>({8, 8}, 7), ones(4, {8, 8}));
-  EXPECT_THROW(Reconstructor({.maps = MapsSource::given, .given_maps = shared(ones(3, {8, 8}))}).run(m), ShapeError);
+  EXPECT_THROW(Reconstructor({.maps = MapsSource::given, .given_maps = shared(ones(3, {8, 8}))}).run(m),
+               ShapeError);
 }
 
 TEST(Reconstruction, RefusesDataThatAreNotFinite) {
@@ -167,7 +181,9 @@ TEST(Reconstruction, CombinesCoilsByRootSumOfSquares) {
   const auto maps = ramps(3, 12);
   const auto m = measure(full_grid(12), image, maps);
   for (const Method method : {Method::cg, Method::gridding}) {
-    const auto r = Reconstructor({.method = method, .tolerance = 1e-6, .stop = 1e-5, .combination = Combination::rss}).run(m);
+    const auto r =
+        Reconstructor({.method = method, .tolerance = 1e-6, .stop = 1e-5, .combination = Combination::rss})
+            .run(m);
     for (Index n = 0; n < image.size(); ++n) {
       double square = 0;
       for (Index c = 0; c < 3; ++c) square += std::norm(cdouble(maps[c * 144 + n]) * cdouble(image[n]));
@@ -176,8 +192,9 @@ TEST(Reconstruction, CombinesCoilsByRootSumOfSquares) {
     EXPECT_TRUE(r.convergence.converged);
     EXPECT_LT(verify(m, r).relative_error_forward, 2e-6);
   }
-  EXPECT_THROW(Reconstructor({.combination = Combination::rss, .maps = MapsSource::given, .given_maps = shared(maps)}),
-               ArgumentError);
+  EXPECT_THROW(
+      Reconstructor({.combination = Combination::rss, .maps = MapsSource::given, .given_maps = shared(maps)}),
+      ArgumentError);
 }
 
 TEST(Reconstruction, StartsFromGriddingWhenAsked) {

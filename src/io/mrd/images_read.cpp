@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "io/child_reader.hpp"
 #include "io/mrd/contents.hpp"
 #include "io/mrd/placement.hpp"
 #include "io/mrd/records.hpp"
@@ -27,7 +28,9 @@ std::string choose_series(const Contents& contents, const std::string& wanted) {
     throw FormatError(fmt::format("'{}' is no image series; there is {}", wanted, names));
   }
   if (series.size() > 1)
-    throw FormatError(fmt::format("holds {} image series, {}; choose one by --group (--reference-group for a reference)", series.size(), names));
+    throw FormatError(
+        fmt::format("holds {} image series, {}; choose one by --group (--reference-group for a reference)",
+                    series.size(), names));
   return series.front();
 }
 
@@ -139,10 +142,7 @@ void join_slices(MrdImages& images, const std::vector<ImageHead>& heads) {
   images.geometries.assign(1, geometry);
 }
 
-}  // namespace
-
-MrdImages read_mrd_images(const std::string& path, const std::string& series, const Log& log) {
-  const hdf5::Session session;
+MrdImages read_file(const std::string& path, const std::string& series, const Log& log) {
   const hdf5::Handle file = hdf5::open_file(path);
   try {
     const std::string chosen = choose_series(list_contents(file.get()), series);
@@ -170,6 +170,16 @@ MrdImages read_mrd_images(const std::string& path, const std::string& series, co
   } catch (const Error&) {
     rethrow_with_context(path);
   }
+}
+
+}  // namespace
+
+MrdImages read_mrd_images(const std::string& path, const std::string& series, const Log& log) {
+  const hdf5::Session session;
+  // A rehearsal: pixels have no references that a failed call could follow far, so they are read here again.
+  read_in_child(
+      path, 0, [&](ChildPipe&) { read_file(path, series, {}); }, [](ChildPipe&) { return true; });
+  return read_file(path, series, log);
 }
 
 }  // namespace spinloom

@@ -1,21 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "io/child_reader.hpp"
+#include "io/mrd/acquisitions.hpp"
 #include "io/mrd/contents.hpp"
-#include "io/mrd/convert.hpp"
 #include "io/mrd/header.hpp"
 #include "spinloom/core/error.hpp"
-#include "spinloom/core/interrupt.hpp"
 #include "spinloom/io/mrd.hpp"
 
 namespace spinloom {
 namespace {
 
 using namespace mrd;
-
-// A line may hold megabytes, and HDF5's copy lives beside ours for the length of a block.
-constexpr Index lines_per_block = 64;
 
 std::string why_not_a_scan(const Contents& contents) {
   if (contents.is_mrd2)
@@ -48,64 +46,8 @@ std::string choose_group(const Contents& contents, const std::string& wanted) {
   return groups.front();
 }
 
-/// Records whose variable-length parts HDF5 allocated; gives them back also when a line is refused.
-class Block {
- public:
-  Block(hid_t type, hid_t space, Index lines)
-      : type_(type), space_(space), records_(static_cast<std::size_t>(lines)) {}
-  ~Block() { H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, records_.data()); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  AcquisitionRecord* data() { return records_.data(); }
-  const std::vector<AcquisitionRecord>& records() const { return records_; }
-
- private:
-  hid_t type_, space_;
-  std::vector<AcquisitionRecord> records_;
-};
-
-/// Lines in `data`. A damaged or hostile file may claim billions that were never stored.
-Index stored_lines(hid_t data) {
-  const Shape shape = hdf5::shape_of(data);
-  if (shape.size() > 1)
-    throw FormatError(fmt::format("it has shape {}, expected a list of lines", to_string(shape)));
-  const Index lines = count(shape);
-  // 340 bytes of header deflate by a factor of 1030 at most.
-  if (lines / 4 > static_cast<Index>(H5Dget_storage_size(data)))
-    throw FormatError(
-        fmt::format("it claims {} lines but stores only {} bytes of them", lines, H5Dget_storage_size(data)));
-  return lines;
-}
-
-std::vector<Acquisition> read_acquisitions(hid_t data) {
-  const Index lines = stored_lines(data);
-  const hdf5::Handle stored = hdf5::type(H5Dget_type(data));
-  const hdf5::Handle type = acquisition_type(stored.get());
-  const hdf5::Handle file_space = hdf5::space(H5Dget_space(data));
-  std::vector<Acquisition> acquisitions;
-  acquisitions.reserve(static_cast<std::size_t>(lines));
-  for (Index begin = 0; begin < lines; begin += lines_per_block) {
-    check_interrupt();
-    const hsize_t start = static_cast<hsize_t>(begin);
-    const hsize_t length = static_cast<hsize_t>(std::min(lines_per_block, lines - begin));
-    const hdf5::Handle memory_space = hdf5::space(H5Screate_simple(1, &length, nullptr));
-    if (H5Sget_simple_extent_ndims(file_space.get()) == 1)
-      hdf5::require(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, &start, nullptr, &length, nullptr),
-                    "lines");
-    Block block(type.get(), memory_space.get(), static_cast<Index>(length));
-    hdf5::require(
-        H5Dread(data, type.get(), memory_space.get(), file_space.get(), H5P_DEFAULT, block.data()),
-        fmt::format("acquisitions {} to {} cannot be read", begin, begin + static_cast<Index>(length) - 1));
-    for (const AcquisitionRecord& record : block.records())
-      acquisitions.push_back(to_acquisition(record, static_cast<Index>(acquisitions.size())));
-  }
-  return acquisitions;
-}
-
-}  // namespace
-
-RawScan read_mrd(const std::string& path, const std::string& group, const Log& log) {
-  const hdf5::Session session;
+/// In the child: all that HDF5 is needed for.
+void send_scan(const std::string& path, const std::string& group, ChildPipe& pipe) {
   const hdf5::Handle file = hdf5::open_file(path);
   try {
     const Contents contents = list_contents(file.get());
@@ -113,24 +55,47 @@ RawScan read_mrd(const std::string& path, const std::string& group, const Log& l
     const std::string xml = joined(chosen, "xml"), data = joined(chosen, "data");
     if (!contents.has(xml))
       throw FormatError(fmt::format("group /{} has acquisitions but no header 'xml'", chosen));
-
-    RawScan scan;
-    parse_header(hdf5::read_string(hdf5::open_dataset(file.get(), xml).get(), fmt::format("/{}", xml)), scan,
-                 log);
-    for (const MeasurementDependency& dependency : scan.dependencies)
-      note(log,
-           fmt::format("header: {} data lie in another measurement, '{}', which is not read",
-                       dependency.kind.empty() ? "further" : dependency.kind, dependency.measurement_id));
+    send_text(pipe, hdf5::read_string(hdf5::open_dataset(file.get(), xml).get(), fmt::format("/{}", xml)));
     try {
-      scan.acquisitions = read_acquisitions(hdf5::open_dataset(file.get(), data).get());
+      send_acquisitions(hdf5::open_dataset(file.get(), data).get(), pipe);
     } catch (const FormatError& e) {
       if (std::string(e.what()).rfind("acquisition", 0) == 0) throw;
       rethrow_with_context(fmt::format("/{}", data));
     }
-    return scan;
   } catch (const Error&) {
     rethrow_with_context(path);
   }
+}
+
+bool receive_scan(ChildPipe& pipe, std::size_t memory, RawScan& scan, const Log& log) {
+  std::string xml;
+  if (!receive_text(pipe, memory, xml)) return false;
+  parse_header(xml, scan, log);
+  for (const MeasurementDependency& dependency : scan.dependencies)
+    note(log, fmt::format("header: {} data lie in another measurement, '{}', which is not read",
+                          dependency.kind.empty() ? "further" : dependency.kind, dependency.measurement_id));
+  return receive_acquisitions(pipe, memory, scan.acquisitions);
+}
+
+}  // namespace
+
+RawScan read_mrd(const std::string& path, const std::string& group, const Log& log) {
+  // Lists of variable length are stored as they are: what they fill in memory is in the file.
+  std::error_code unknown;
+  const std::size_t bytes = std::filesystem::file_size(path, unknown);
+  const std::size_t memory = (std::size_t{1} << 30) + 2 * (unknown ? 0 : bytes);
+  const hdf5::Session session;
+  RawScan scan;
+  read_in_child(
+      path, memory, [&](ChildPipe& pipe) { send_scan(path, group, pipe); },
+      [&](ChildPipe& pipe) {
+        try {
+          return receive_scan(pipe, memory, scan, log);
+        } catch (const Error&) {
+          rethrow_with_context(path);
+        }
+      });
+  return scan;
 }
 
 }  // namespace spinloom

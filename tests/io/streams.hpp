@@ -6,55 +6,13 @@
 #include <zlib.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "spinloom/core/error.hpp"
+#include "temporary_folder.hpp"
 
 namespace spinloom::testing {
-
-/// A folder of the test's own, removed with all that is in it.
-class TempFolder {
- public:
-  TempFolder() {
-    // In memory where there is such a place: thousands of small files are written, some flushed to the disk.
-    const bool has_memory = ::access("/dev/shm", W_OK) == 0;
-    const std::filesystem::path parent = has_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
-    std::string name = (parent / "spinloom_test_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  std::string write(const std::string& name, const std::string& content) const {
-    std::ofstream(*this / name, std::ios::binary) << content;
-    return *this / name;
-  }
-  /// Number of files, hidden ones included.
-  std::size_t count() const {
-    return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
-  }
-
- private:
-  std::string path_;
-};
-
-inline std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// One gzip member.
 inline std::string gzipped(const std::string& content, int level = 6) {
@@ -74,7 +32,7 @@ inline std::string gzipped(const std::string& content, int level = 6) {
 /// Feeds `content` into a named pipe in pieces, from a thread of its own.
 class Pipe {
  public:
-  Pipe(const TempFolder& folder, const std::string& name, std::string content, std::size_t piece)
+  Pipe(const TemporaryFolder& folder, const std::string& name, std::string content, std::size_t piece)
       : path_(folder / name), content_(std::move(content)), piece_(piece) {
     std::signal(SIGPIPE, SIG_IGN);
     if (mkfifo(path_.c_str(), 0600) != 0) throw std::runtime_error("no named pipe");

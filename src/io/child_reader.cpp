@@ -1,0 +1,157 @@
+#include "io/child_reader.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <new>
+
+#include "spinloom/core/error.hpp"
+#include "spinloom/core/interrupt.hpp"
+
+namespace spinloom {
+namespace {
+
+// Exit statuses of the child that carry a message through the second pipe.
+constexpr int format_error = 10, file_error = 11;
+constexpr std::size_t longest_message = 4096;  // a pipe holds as much, so its writer never waits
+
+struct File {
+  int id = -1;
+  ~File() { close(); }
+  void close() {
+    if (id >= 0) ::close(id);
+    id = -1;
+  }
+};
+
+struct Pipe {
+  File out, in;
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      throw FileError(fmt::format("no pipe to a reading process can be made: {}", std::strerror(errno)));
+    out.id = ends[0];
+    in.id = ends[1];
+  }
+};
+
+void limit_memory(std::size_t bytes) {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit most{pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes, RLIM_INFINITY};
+  if (pages > 0 && bytes > 0) setrlimit(RLIMIT_AS, &most);
+}
+
+[[noreturn]] void say_and_exit(int pipe, const std::string& message, int status) {
+  const ssize_t written = ::write(pipe, message.data(), std::min(message.size(), longest_message));
+  ::_exit(written > 0 ? status : 1);
+}
+
+[[noreturn]] void run_child(const std::string& path, std::size_t memory, Pipe& data, Pipe& words,
+                            const std::function<void(ChildPipe&)>& child) {
+  limit_memory(memory);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  // A crash is an answer here: no handler of the host program may take it for its own.
+  for (const int crash : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPIPE}) std::signal(crash, SIG_DFL);
+  // What the library prints of its crash is not for the user: the parent says it in one line.
+  ::close(STDERR_FILENO);
+  try {
+    ChildPipe pipe(data.in.id);
+    child(pipe);
+  } catch (const FormatError& e) {
+    say_and_exit(words.in.id, e.what(), format_error);
+  } catch (const FileError& e) {
+    say_and_exit(words.in.id, e.what(), file_error);
+  } catch (const std::bad_alloc&) {
+    say_and_exit(words.in.id, path + ": is damaged: more memory is asked for than it can fill", format_error);
+  } catch (...) {
+    ::_exit(1);
+  }
+  ::_exit(0);
+}
+
+/// The child, ended and taken even when its parent fails.
+class Child {
+ public:
+  explicit Child(pid_t id) : id_(id) {}
+  ~Child() {
+    if (id_ <= 0) return;
+    ::kill(id_, SIGKILL);
+    status();
+  }
+  int status() {
+    int status = 0;
+    while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
+    }
+    id_ = -1;
+    return status;
+  }
+
+ private:
+  pid_t id_;
+};
+
+[[noreturn]] void throw_end(const std::string& path, int status, File& words) {
+  check_interrupt();  // Ctrl-C reaches the child as well
+  std::string message(longest_message, '\0');
+  message.resize(
+      static_cast<std::size_t>(std::max<ssize_t>(0, ::read(words.id, message.data(), message.size()))));
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (code == format_error) throw FormatError(message);
+  if (code == file_error) throw FileError(message);
+  throw FormatError(
+      fmt::format("{}: is damaged: reading it crashes the HDF5 library{}", path,
+                  WIFSIGNALED(status) ? fmt::format(" ({})", strsignal(WTERMSIG(status))) : ""));
+}
+
+}  // namespace
+
+void ChildPipe::write(const void* bytes, std::size_t size) {
+  for (auto at = static_cast<const char*>(bytes); size > 0;) {
+    const ssize_t written = ::write(file_, at, size);
+    if (written < 0 && errno != EINTR) ::_exit(1);
+    if (written > 0) at += written, size -= static_cast<std::size_t>(written);
+  }
+}
+
+bool ChildPipe::read(void* bytes, std::size_t size) {
+  for (auto at = static_cast<char*>(bytes); size > 0;) {
+    check_interrupt();
+    pollfd ready{file_, POLLIN, 0};
+    if (::poll(&ready, 1, 50) <= 0) continue;  // an interrupt may be requested without a signal
+    const ssize_t taken = ::read(file_, at, size);
+    if (taken == 0 || (taken < 0 && errno != EINTR)) return false;
+    if (taken > 0) at += taken, size -= static_cast<std::size_t>(taken);
+  }
+  return true;
+}
+
+void read_in_child(const std::string& path, std::size_t memory, const std::function<void(ChildPipe&)>& child,
+                   const std::function<bool(ChildPipe&)>& parent) {
+  Pipe data, words;
+  ::fcntl(data.in.id, F_SETPIPE_SZ, 1 << 20);  // fewer turns; where it is refused the pipe is just smaller
+  const pid_t id = ::fork();
+  if (id < 0)
+    throw FileError(fmt::format("{}: no process to read it can be started: {}", path, std::strerror(errno)));
+  if (id == 0) run_child(path, memory, data, words, child);
+  Child running(id);
+  data.in.close();
+  words.in.close();
+  ChildPipe pipe(data.out.id);
+  const bool whole = parent(pipe);
+  data.out.close();
+  const int status = running.status();
+  if (!whole || status != 0) throw_end(path, status, words.out);
+}
+
+}  // namespace spinloom
