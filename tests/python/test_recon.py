@@ -31,10 +31,10 @@ def test_recon_solves_the_regularised_normal_equations(rng, operator):
     result = spinloom.recon(
         y, k, matrix, maps, operator=operator, lambda_=0.1, tolerance=1e-6, stop=1e-6, iterations=300
     )
-    # lambda counts relative to the estimate of the largest eigenvalue, which is good to some per cent; the absolute
-    # value is reported, and exact.
+    # lambda counts relative to an estimate of the largest eigenvalue, from below and good to some per cent; the
+    # absolute value is reported, and exact.
     c = result.convergence
-    assert c.converged and np.isclose(c.largest_eigenvalue, largest, rtol=0.05)
+    assert c.converged and 0.8 * largest < c.largest_eigenvalue < 1.0001 * largest
     assert np.isclose(c.lambda_absolute, 0.1 * c.largest_eigenvalue)
     expected = np.linalg.solve(gram + c.lambda_absolute * np.eye(42), full.conj().T @ y.ravel())
     assert result.image.shape == matrix and result.image.dtype == np.complex64
