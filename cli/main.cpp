@@ -1,5 +1,6 @@
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <new>
 
 #include "commands.hpp"
@@ -13,12 +14,19 @@ namespace {
 
 constexpr int exit_failure = 1, exit_usage = 2, exit_interrupted = 130;
 
-/// The first signal asks the work to stop; a second one stops the process, and even then leaves no file behind.
+/// The first signal asks the work to stop; a later one stops the process, and even then leaves no file behind. One
+/// request may come twice at once, to the process and to its group, as timeout(1) sends it: that counts as one.
 extern "C" void on_signal(int) {
+  static timespec first{};
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
   if (spinloom::interrupt_requested()) {
+    const double seconds = double(now.tv_sec - first.tv_sec) + 1e-9 * double(now.tv_nsec - first.tv_nsec);
+    if (seconds < 0.3) return;
     spinloom::remove_temporary_files();
     std::_Exit(exit_interrupted);
   }
+  first = now;
   spinloom::request_interrupt();
 }
 
@@ -42,16 +50,9 @@ int main(int argc, char** argv) {
   program.set_version_flag("--version", "spinloom " SPINLOOM_VERSION);
   program.require_subcommand(1);
   const std::vector<Command> commands = {
-      add_info(program),
-      add_recon(program),
-      add_nufft(program),
-      add_simulate(program),
-      add_denoise(program),
-      add_stencil(program),
-      add_compare(program),
-      add_view(program),
-      add_convert(program),
-      add_bench(program),
+      add_info(program),    add_recon(program),   add_nufft(program),   add_simulate(program),
+      add_denoise(program), add_stencil(program), add_compare(program), add_view(program),
+      add_convert(program), add_bench(program),
   };
 
   const Command* chosen = nullptr;
