@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cuda/graph.hpp"
 #include "spinloom/runtime/threads.hpp"
 
 namespace spinloom::cuda {
@@ -26,6 +27,7 @@ void Staging::prepare() {
 }
 
 void Staging::to_device(DevicePointer to, const std::byte* from, std::size_t bytes) {
+  refuse_to_record(context_, "a copy to or from ordinary host memory");
   std::lock_guard lock(guard_);
   Current current(context_);
   prepare();
@@ -40,6 +42,7 @@ void Staging::to_device(DevicePointer to, const std::byte* from, std::size_t byt
 }
 
 void Staging::to_host(std::byte* to, DevicePointer from, std::size_t bytes) {
+  refuse_to_record(context_, "a copy to or from ordinary host memory");
   std::lock_guard lock(guard_);
   Current current(context_);
   prepare();
