@@ -4,10 +4,13 @@
 
 #include "devices.hpp"
 #include "fourier/cuda/dft.hpp"
+#include "mri/cuda/encoding.hpp"
 #include "ops/cuda/vector_ops.hpp"
 #include "runtime/cuda/compiler.hpp"
+#include "solve/cuda/cg_steps.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/transfer.hpp"
+#include "stencil/cuda/finite_difference.hpp"
 
 namespace spinloom {
 namespace {
@@ -44,6 +47,9 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   if (const std::string why = cuda::compiler_problem(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::KernelInstance> all = cuda::vector_kernel_instances();
   for (auto& instance : cuda::dft_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::cg_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::encoding_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::difference_kernel_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
   for (const auto& instance : all)
     for (const int capability : {75, 80, 90}) {
