@@ -105,7 +105,7 @@ void expect_dft(const Shape& size, Index batch, cuda::FftLayout layout, cuda::Ff
         double turns = 0;
         for (Index d = static_cast<Index>(size.size()) - 1, ki = k, ii = i; d >= 0; --d) {
           const Index extent = size[static_cast<std::size_t>(d)];
-          turns += double(ki % extent * (ii % extent)) / double(extent);
+          turns += double(ki % extent * (ii % extent) % extent) / double(extent);
           ki /= extent;
           ii /= extent;
         }
