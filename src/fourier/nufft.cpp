@@ -26,7 +26,8 @@ OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape
              options.oversampling == 0 ? "" : fmt::format(" at oversampling {:g}", options.oversampling),
              choice.tolerance));
   if (device.kind == DeviceKind::cuda)
-    return cuda::make_nufft<Real>(std::move(trajectory), std::move(matrix), coils, choice, device);
+    return cuda::make_nufft<Real>(std::move(trajectory), std::move(matrix), coils, choice, options.tolerance,
+                                  device);
   return std::make_shared<cpu::Nufft<Real>>(*trajectory, std::move(matrix), coils, choice);
 }
 
@@ -35,7 +36,7 @@ std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, Index coils,
                                 Device device) {
   const GridChoice choice = choose_grid<Real>(matrix, samples, options);
   return device.kind == DeviceKind::cuda
-             ? cuda::nufft_memory_bytes<Real>(matrix, samples, coils, choice, device)
+             ? cuda::nufft_memory_bytes<Real>(matrix, samples, coils, choice, options.tolerance, device)
              : cpu::Nufft<Real>::memory_bytes(matrix, samples, choice);
 }
 

@@ -15,18 +15,7 @@ extern const KernelSource nufft_points_source, nufft_spread_source, nufft_interp
 
 namespace {
 
-constexpr int widest = 16;
 constexpr int batch = 128;  // as in nufft_interpolate.cu
-
-/// Instances live as long as the process, since kernels are found by their address.
-const KernelInstance& instance(const KernelSource& source, const std::vector<std::string>& defines) {
-  static std::mutex guard;
-  static auto& all = *new std::map<std::string, KernelInstance>;
-  std::string key = source.name;
-  for (const std::string& define : defines) key += " " + define;
-  std::lock_guard lock(guard);
-  return all.try_emplace(key, KernelInstance{&source, defines}).first->second;
-}
 
 std::vector<std::string> common_defines(const NufftKernels& k) {
   return {k.is_float ? "REAL=float" : "REAL=double", fmt::format("DIMS={}", k.dims),
@@ -35,21 +24,33 @@ std::vector<std::string> common_defines(const NufftKernels& k) {
 
 }  // namespace
 
+const KernelInstance& find_instance(const KernelSource& source, const std::vector<std::string>& defines,
+                                    int minimum_architecture) {
+  static std::mutex guard;
+  static auto& all = *new std::map<std::string, KernelInstance>;
+  std::string key = source.name;
+  for (const std::string& define : defines) key += " " + define;
+  std::lock_guard lock(guard);
+  return all.try_emplace(key, KernelInstance{&source, defines, minimum_architecture}).first->second;
+}
+
 const KernelInstance& NufftKernels::points() const {
-  return instance(nufft_points_source, common_defines(*this));
+  return find_instance(nufft_points_source, common_defines(*this));
 }
 const KernelInstance& NufftKernels::spread() const {
-  return instance(nufft_spread_source, common_defines(*this));
+  std::vector<std::string> defines = common_defines(*this);
+  defines.push_back(fmt::format("PRODUCTS={}", products));
+  return find_instance(nufft_spread_source, defines, products > 0 ? 80 : 75);
 }
 const KernelInstance& NufftKernels::image() const {
-  return instance(nufft_image_source, common_defines(*this));
+  return find_instance(nufft_image_source, common_defines(*this));
 }
 const KernelInstance& NufftKernels::interpolate() const {
   std::vector<std::string> defines = common_defines(*this);
   defines.push_back(fmt::format("WIDTH={}", width));
   defines.push_back(fmt::format("PASS={}", pass));
   defines.push_back(fmt::format("STAGED={}", staged ? 1 : 0));
-  return instance(nufft_interpolate_source, defines);
+  return find_instance(nufft_interpolate_source, defines);
 }
 
 std::array<int, 3> NufftKernels::tile() const {
@@ -80,7 +81,8 @@ std::size_t NufftKernels::interpolation_bytes() const {
 int choose_group(Index coils, bool is_float) {
   int best = 1;
   Index least = -1;
-  for (int group = is_float ? 8 : 4; group >= 1; group /= 2) {
+  for (const int group : {8, 4, 1}) {
+    if (group == 8 && !is_float) continue;
     const Index cost = (coils + group - 1) / group * (group + 2);  // the kernel's values cost like two coils
     if (least >= 0 && cost >= least) continue;
     least = cost;
@@ -89,10 +91,14 @@ int choose_group(Index coils, bool is_float) {
   return best;
 }
 
-NufftKernels choose_kernels(int dims, int width, int group, bool is_float, std::size_t shared_memory_bytes) {
-  NufftKernels kernels{dims, group, width, group, true, is_float};
+NufftKernels choose_kernels(int dims, int width, int group, bool is_float, double tolerance,
+                            const DeviceFacts& card) {
+  NufftKernels kernels{dims, group, width, group, true, 0, is_float};
+  // TF32 rounds weights and values by 2^-12 each, 2e-4 of the result; two of them leave 2^-22 and the roundings of sums.
+  if (is_float && dims == 3 && group >= 4 && card.capability >= 80 && tolerance > 5e-6)
+    kernels.products = tolerance > 5e-4 ? 1 : 3;
   // Two blocks side by side hide each other's copies; a single one is still better than no tile at all.
-  for (const std::size_t limit : {shared_memory_bytes / 2 - 1024, shared_memory_bytes})
+  for (const std::size_t limit : {card.shared_memory_bytes / 2 - 1024, card.shared_memory_bytes})
     for (kernels.pass = group; kernels.pass >= 1; kernels.pass /= 2)
       if (kernels.interpolation_bytes() <= limit) return kernels;
   kernels.staged = false;
@@ -104,16 +110,20 @@ std::vector<KernelInstance> nufft_kernel_instances() {
   std::vector<KernelInstance> all = sort_kernel_instances();
   for (const bool is_float : {true, false})
     for (int dims = 1; dims <= 3; ++dims)
-      for (int group = is_float ? 8 : 4; group >= 1; group /= 2) {
-        NufftKernels kernels{dims, group, 4, group, true, is_float};
+      for (const int group : {8, 4, 1}) {
+        if (group == 8 && !is_float) continue;
+        NufftKernels kernels{dims, group, 4, group, true, 0, is_float};
         for (const KernelInstance* one : {&kernels.points(), &kernels.spread(), &kernels.image()})
           all.push_back(*one);
-        for (kernels.width = dims == 1 ? 1 : 2; kernels.width <= widest; ++kernels.width)
-          for (kernels.pass = group; kernels.pass >= 1; kernels.pass /= 2)
-            for (const bool staged : {true, false}) {
-              kernels.staged = staged;
-              if (staged || kernels.pass == group) all.push_back(kernels.interpolate());
-            }
+        if (is_float && dims == 3 && group >= 4)
+          for (kernels.products = 1; kernels.products <= 3; kernels.products += 2)
+            all.push_back(kernels.spread());
+        for (const int width : {3, 6, 14}) {
+          kernels.width = width;
+          kernels.staged = width < 14;
+          kernels.pass = width == 6 ? (group + 1) / 2 : group;
+          all.push_back(kernels.interpolate());
+        }
       }
   return all;
 }
