@@ -26,8 +26,9 @@ class SenseToeplitz {
   SenseToeplitz& operator=(const SenseToeplitz&) = delete;
 
   /// All pointers are on the device; x and out may not overlap. dots, unless null: dot_count() numbers whose sum, in their
-  /// order, is the real part of <x, out>. Work is put on the context's stream; nothing is allocated and nothing awaited,
-  /// so that a call may be captured in a graph.
+  /// order, is the real part of <x, out>. Work is put on the context's stream; nothing is awaited, and
+  /// with the fused passes (float, axes of at most 256 voxels) nothing allocated, so that a call may be captured in a
+  /// graph; the first call compiles kernels.
   void apply(const Complex* x, Real lambda, Complex* out, double* dots) const;
   Index dot_count() const;
 
