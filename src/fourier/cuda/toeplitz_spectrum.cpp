@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "fourier/cuda/dft.hpp"
 #include "runtime/cuda/cufft.hpp"
+#include "spinloom/fourier/nufft.hpp"
 #include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::cuda {
@@ -43,7 +43,8 @@ Array<std::complex<Real>> point_spread(const std::shared_ptr<const Trajectory>& 
   Context& c = context(device.index);
   const KernelInstance& kernels = instance(std::is_same_v<Real, double>, std::is_same_v<Real, double>);
   const Index samples = trajectory->samples();
-  const auto adjoint = make_dft<Real>(trajectory, matrix, 1, device, choose_method<Real>(device, tolerance));
+  const auto nufft =
+      make_nufft<Real>(trajectory, matrix, 1, {.tolerance = tolerance, .oversampling = 0, .log = {}}, device);
   const auto k = Array<double>::copy_of(trajectory->view(), device);
   Array<double> weights_there;
   const double* w = weights.data == nullptr ? nullptr : on_device(weights, device, weights_there).data;
@@ -68,7 +69,7 @@ Array<std::complex<Real>> point_spread(const std::shared_ptr<const Trajectory>& 
       launch(c, kernels, "shift_weights", striding(c, samples), {threads}, 0,
              static_cast<const double*>(k.data()), w, n, shift, static_cast<int>(matrix.size()), samples,
              data.data());
-    adjoint->adjoint(data.view(), part.view());
+    nufft->adjoint(data.view(), part.view());
     launch(c, kernels, "place_corner", striding(c, part.size()), {threads}, 0,
            static_cast<const Complex*>(part.data()), n, shift, static_cast<int>(half_axis), Box{cells},
            q.data());

@@ -1,0 +1,121 @@
+#include "fourier/cuda/nufft_kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "fourier/cuda/radix_sort.hpp"
+
+namespace spinloom::cuda {
+
+extern const KernelSource nufft_points_source, nufft_spread_source, nufft_interpolate_source,
+    nufft_image_source;
+
+namespace {
+
+constexpr int widest = 16;
+constexpr int batch = 128;  // as in nufft_interpolate.cu
+
+/// Instances live as long as the process, since kernels are found by their address.
+const KernelInstance& instance(const KernelSource& source, const std::vector<std::string>& defines) {
+  static std::mutex guard;
+  static auto& all = *new std::map<std::string, KernelInstance>;
+  std::string key = source.name;
+  for (const std::string& define : defines) key += " " + define;
+  std::lock_guard lock(guard);
+  return all.try_emplace(key, KernelInstance{&source, defines}).first->second;
+}
+
+std::vector<std::string> common_defines(const NufftKernels& k) {
+  return {k.is_float ? "REAL=float" : "REAL=double", fmt::format("DIMS={}", k.dims),
+          fmt::format("COILS={}", k.coils)};
+}
+
+}  // namespace
+
+const KernelInstance& NufftKernels::points() const {
+  return instance(nufft_points_source, common_defines(*this));
+}
+const KernelInstance& NufftKernels::spread() const {
+  return instance(nufft_spread_source, common_defines(*this));
+}
+const KernelInstance& NufftKernels::image() const {
+  return instance(nufft_image_source, common_defines(*this));
+}
+const KernelInstance& NufftKernels::interpolate() const {
+  std::vector<std::string> defines = common_defines(*this);
+  defines.push_back(fmt::format("WIDTH={}", width));
+  defines.push_back(fmt::format("PASS={}", pass));
+  defines.push_back(fmt::format("STAGED={}", staged ? 1 : 0));
+  return instance(nufft_interpolate_source, defines);
+}
+
+std::array<int, 3> NufftKernels::tile() const {
+  if (dims == 3) return {8, 8, 8};
+  if (dims == 2) return {1, 16, 16};
+  return {1, 1, 128};
+}
+
+int NufftKernels::spread_threads() const {
+  const auto [z, y, x] = tile();
+  return z * y * x / 2;
+}
+
+std::size_t NufftKernels::interpolation_bytes() const {
+  const std::size_t real = is_float ? sizeof(float) : sizeof(double);
+  const auto rows = static_cast<std::size_t>(dims == 3 ? width * width : dims == 2 ? width : 1);
+  const std::size_t weights =
+      batch * (((rows + static_cast<std::size_t>(width)) | 1) * real + 3 * sizeof(int));
+  if (!staged) return weights;
+  const auto [z, y, x] = tile();
+  const auto halo = [&](int cells, bool has_taps) {
+    return static_cast<std::size_t>(cells + (has_taps ? width - 1 : 0));
+  };
+  return weights + halo(z, dims == 3) * halo(y, dims >= 2) * (halo(x, true) | 1) *
+                       static_cast<std::size_t>(pass) * 2 * real;
+}
+
+int choose_group(Index coils, bool is_float) {
+  int best = 1;
+  Index least = -1;
+  for (int group = is_float ? 8 : 4; group >= 1; group /= 2) {
+    const Index cost = (coils + group - 1) / group * (group + 2);  // the kernel's values cost like two coils
+    if (least >= 0 && cost >= least) continue;
+    least = cost;
+    best = group;
+  }
+  return best;
+}
+
+NufftKernels choose_kernels(int dims, int width, int group, bool is_float, std::size_t shared_memory_bytes) {
+  NufftKernels kernels{dims, group, width, group, true, is_float};
+  // Two blocks side by side hide each other's copies; a single one is still better than no tile at all.
+  for (const std::size_t limit : {shared_memory_bytes / 2 - 1024, shared_memory_bytes})
+    for (kernels.pass = group; kernels.pass >= 1; kernels.pass /= 2)
+      if (kernels.interpolation_bytes() <= limit) return kernels;
+  kernels.staged = false;
+  kernels.pass = group;
+  return kernels;
+}
+
+std::vector<KernelInstance> nufft_kernel_instances() {
+  std::vector<KernelInstance> all = sort_kernel_instances();
+  for (const bool is_float : {true, false})
+    for (int dims = 1; dims <= 3; ++dims)
+      for (int group = is_float ? 8 : 4; group >= 1; group /= 2) {
+        NufftKernels kernels{dims, group, 4, group, true, is_float};
+        for (const KernelInstance* one : {&kernels.points(), &kernels.spread(), &kernels.image()})
+          all.push_back(*one);
+        for (kernels.width = dims == 1 ? 1 : 2; kernels.width <= widest; ++kernels.width)
+          for (kernels.pass = group; kernels.pass >= 1; kernels.pass /= 2)
+            for (const bool staged : {true, false}) {
+              kernels.staged = staged;
+              if (staged || kernels.pass == group) all.push_back(kernels.interpolate());
+            }
+      }
+  return all;
+}
+
+}  // namespace spinloom::cuda
