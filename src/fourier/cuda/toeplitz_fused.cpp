@@ -1,0 +1,201 @@
+#include "fourier/cuda/toeplitz_fused.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "fourier/cuda/toeplitz_spectrum.hpp"
+
+namespace spinloom::cuda {
+
+extern const KernelSource toeplitz_passes_source;
+
+namespace {
+
+/// What work may take beyond that of one coil.
+constexpr Index most_work_bytes = Index{2} << 30;
+/// Rows between y and x are to stay in the L2 of a large card.
+constexpr Index most_chunk_bytes = Index{32} << 20;
+
+/// Launches know instances by their address.
+const KernelInstance* kept(std::vector<std::string> defines) {
+  static std::mutex guard;
+  static std::map<std::string, std::unique_ptr<KernelInstance>> all;
+  KernelInstance instance{&toeplitz_passes_source, std::move(defines)};
+  std::lock_guard lock(guard);
+  auto& slot = all[instance.describe()];
+  if (!slot) slot = std::make_unique<KernelInstance>(std::move(instance));
+  return slot.get();
+}
+
+const KernelInstance* line_instance(const LineShape& shape, Index n, bool is_sense) {
+  return kept({"LINES", fmt::format("LINE_A={}", shape.a), fmt::format("LINE_B={}", shape.b),
+               fmt::format("LENGTH={}", n), fmt::format("HALVES={}", shape.halves),
+               fmt::format("SENSE={:d}", is_sense)});
+}
+
+int row_threads(const LineShape& shape) {
+  int threads = 1;
+  while (threads < shape.b) threads *= 2;
+  return threads;
+}
+
+std::size_t complex_bytes(Index count) { return static_cast<std::size_t>(count) * sizeof(cfloat); }
+
+/// struct Sense of toeplitz_passes.cu, field by field.
+struct Sense {
+  const cfloat* maps = nullptr;
+  const cfloat* image = nullptr;
+  double* dots = nullptr;
+  float lambda = 0;
+  int coils = 0, is_first = 1, is_last = 1;
+};
+
+/// 32 columns of a line's cells.
+std::size_t line_shared_bytes(const LineShape& shape) { return complex_bytes(32 * shape.length()); }
+
+Index coils_at_once(const ToeplitzPasses& p, Index coils) {
+  return std::clamp<Index>(most_work_bytes / (p.coil_work() * Index(sizeof(cfloat))), 1, coils);
+}
+
+Index planes_at_once(const ToeplitzPasses& p, Index coils) {
+  const Index bytes = coils * p.shape[1].cells() * p.image[2] * static_cast<Index>(sizeof(cfloat));
+  return std::clamp<Index>(most_chunk_bytes / bytes, 1, p.z_cells());
+}
+
+unsigned blocks(Index count) { return static_cast<unsigned>(count); }
+
+}  // namespace
+
+std::optional<ToeplitzPasses> toeplitz_passes(const Shape& matrix, std::size_t shared_memory_bytes) {
+  ToeplitzPasses p{{1, 1, 1}, {}, nullptr, nullptr, nullptr, nullptr, 0, 0};
+  for (std::size_t d = 0; d < matrix.size(); ++d) p.image[3 - matrix.size() + d] = matrix[d];
+  for (std::size_t d = 0; d < 3; ++d) {
+    const auto shape = line_shape(p.image[d]);
+    if (!shape) return std::nullopt;
+    p.shape[d] = *shape;
+  }
+  const LineShape &y = p.shape[1], &x = p.shape[2];
+  p.z = line_instance(p.shape[0], p.image[0], false);
+  p.z_sense = line_instance(p.shape[0], p.image[0], true);
+
+  std::vector<std::string> defines = {"ROWS", fmt::format("AX={}", x.a), fmt::format("BX={}", x.b),
+                                      fmt::format("NX={}", p.image[2]), fmt::format("HALVES_X={}", x.halves)};
+  // A line beyond the last is where idle lanes exchange.
+  p.plane_shared_bytes = complex_bytes(x.table_size() + y.table_size() + Index(y.length() + 1) * x.pitch());
+  if (p.plane_shared_bytes <= shared_memory_bytes) {
+    const int most =
+        std::max(x.a, y.a) > 16 ? 256 : 512;  // 128 registers per thread of a value a time, or more
+    p.threads = static_cast<unsigned>(std::clamp((y.length() * row_threads(x) + 31) / 32 * 32, 32, most));
+    for (const auto& define :
+         {fmt::format("PITCH={}", x.pitch()), fmt::format("AY={}", y.a), fmt::format("BY={}", y.b),
+          fmt::format("NY={}", p.image[1]), fmt::format("HALVES_Y={}", y.halves)})
+      defines.push_back(define);
+  } else {
+    p.threads = x.b <= 4 ? 128 : 256;
+    p.plane_shared_bytes = complex_bytes(x.table_size() + Index(p.threads) / row_threads(x) * x.pitch());
+    p.y = line_instance(y, p.image[1], false);
+    defines.push_back(fmt::format("ROW_PITCH={}", x.pitch()));
+  }
+  defines.push_back(fmt::format("THREADS={}", p.threads));
+  p.plane = kept(std::move(defines));
+  return p;
+}
+
+FusedToeplitz::FusedToeplitz(const ToeplitzPasses& passes, Index coils, const Array<float>& spectrum,
+                             Device device)
+    : context_(context(device.index)),
+      passes_(passes),
+      coils_(coils),
+      spectrum_({passes.spectrum_size()}, device) {
+  for (std::size_t d = 0; d < 3; ++d) tables_[d] = line_table(passes_.shape[d], device);
+  pack_spectrum(context_, passes_.shape, spectrum.data(), spectrum_.data());
+}
+
+std::size_t FusedToeplitz::work_bytes(const ToeplitzPasses& p, Index coils) {
+  const Index at_once = coils_at_once(p, coils), work = at_once * p.coil_work();
+  const Index second =
+      p.y == nullptr ? work : at_once * planes_at_once(p, at_once) * p.shape[1].cells() * p.image[2];
+  return complex_bytes(work + second);
+}
+
+void FusedToeplitz::convolve_planes(Index coils, cfloat* work) const {
+  const Index planes = passes_.z_cells();
+  cfloat* const second = work + coils * passes_.coil_work();
+  const int coil_count = static_cast<int>(coils);
+  if (passes_.y == nullptr)
+    return launch(context_, *passes_.plane, "plane", {blocks(planes * coils)}, {passes_.threads},
+                  passes_.plane_shared_bytes, work, second, spectrum_.data(), coil_count,
+                  static_cast<int>(planes), tables_[2].data(), tables_[1].data());
+
+  const Index nx = passes_.image[2], groups = (nx + 31) / 32, rows = passes_.shape[1].cells();
+  const Grid line_block{static_cast<unsigned>(32 * passes_.shape[1].b)};
+  const std::size_t line_shared = line_shared_bytes(passes_.shape[1]);
+  const Index rows_per_block = passes_.threads / static_cast<unsigned>(row_threads(passes_.shape[2]));
+  for (Index first = 0; first < planes; first += planes_at_once(passes_, coils)) {
+    const Index count = std::min(planes_at_once(passes_, coils), planes - first);
+    cfloat* const here = work + first * passes_.plane_voxels();
+    // Batches are planes of coils, in `work` a coil's planes apart.
+    launch(context_, *passes_.y, "line_forward", {blocks(groups * count * coils)}, line_block, line_shared,
+           const_cast<const cfloat*>(here), passes_.plane_voxels(), static_cast<int>(count),
+           passes_.coil_work(), second, nx, Sense{}, tables_[1].data());
+    launch(context_, *passes_.plane, "rows",
+           {blocks((count * rows + rows_per_block - 1) / rows_per_block * coils)}, {passes_.threads},
+           passes_.plane_shared_bytes, second, spectrum_.data() + first * rows * passes_.row_spectrum(),
+           coil_count, static_cast<int>(count * rows), tables_[2].data());
+    launch(context_, *passes_.y, "line_inverse", {blocks(groups * count * coils)}, line_block, line_shared,
+           const_cast<const cfloat*>(second), here, passes_.plane_voxels(), static_cast<int>(count),
+           passes_.coil_work(), nx, Sense{}, tables_[1].data());
+  }
+}
+
+void FusedToeplitz::apply(const cfloat* x, cfloat* y, std::byte* work_memory) const {
+  cfloat* const work = reinterpret_cast<cfloat*>(work_memory);
+  const Index columns = passes_.plane_voxels(), voxels = passes_.voxels();
+  const Grid block{static_cast<unsigned>(32 * passes_.shape[0].b)};
+  const std::size_t shared = line_shared_bytes(passes_.shape[0]);
+  for (Index coil = 0; coil < coils_;) {
+    const Index count = std::min(coils_at_once(passes_, coils_), coils_ - coil);
+    launch(context_, *passes_.z, "line_forward", {blocks(column_groups() * count)}, block, shared,
+           x + coil * voxels, voxels, 1, voxels, work, columns, Sense{}, tables_[0].data());
+    convolve_planes(count, work);
+    launch(context_, *passes_.z, "line_inverse", {blocks(column_groups() * count)}, block, shared,
+           const_cast<const cfloat*>(work), y + coil * voxels, voxels, 1, voxels, columns, Sense{},
+           tables_[0].data());
+    coil += count;
+  }
+}
+
+void FusedToeplitz::apply(const ToeplitzSense<float>& s, std::byte* work_memory) const {
+  cfloat* const work = reinterpret_cast<cfloat*>(work_memory);
+  const Index columns = passes_.plane_voxels(), voxels = passes_.voxels();
+  const Grid block{static_cast<unsigned>(32 * passes_.shape[0].b)};
+  const std::size_t shared = line_shared_bytes(passes_.shape[0]);
+  for (Index coil = 0; coil < coils_;) {
+    const Index count = std::min(coils_at_once(passes_, coils_), coils_ - coil);
+    const Sense sense{s.maps + coil * voxels, s.image, s.dots, s.lambda, static_cast<int>(count), coil == 0,
+                      coil + count == coils_};
+    // Every coil reads the same image.
+    launch(context_, *passes_.z_sense, "line_forward", {blocks(column_groups() * count)}, block, shared,
+           s.image, Index{0}, 1, Index{0}, work, columns, sense, tables_[0].data());
+    convolve_planes(count, work);
+    launch(context_, *passes_.z_sense, "line_inverse", {blocks(column_groups())}, block, shared,
+           const_cast<const cfloat*>(work), s.out, Index{0}, 1, Index{0}, columns, sense, tables_[0].data());
+    coil += count;
+  }
+}
+
+std::vector<KernelInstance> fused_toeplitz_instances() {
+  std::vector<KernelInstance> all;
+  // The sizes that matter most, with planes in shared memory and beyond it; other radices, and padding.
+  for (const Shape& matrix : {Shape{128, 128, 128}, Shape{1, 256, 256}, Shape{5, 95, 55}}) {
+    const auto p = toeplitz_passes(matrix, 227 << 10);
+    for (const KernelInstance* instance : {p->z, p->z_sense, p->y, p->plane})
+      if (instance != nullptr) all.push_back(*instance);
+  }
+  return all;
+}
+
+}  // namespace spinloom::cuda
