@@ -32,8 +32,8 @@ const KernelInstance* kept(std::vector<std::string> defines) {
 
 const KernelInstance* line_instance(const LineShape& shape, Index n, bool is_sense) {
   return kept({"LINES", fmt::format("LINE_A={}", shape.a), fmt::format("LINE_B={}", shape.b),
-               fmt::format("LENGTH={}", n), fmt::format("HALVES={}", shape.halves),
-               fmt::format("SENSE={:d}", is_sense)});
+               fmt::format("COLUMNS={}", shape.columns()), fmt::format("LENGTH={}", n),
+               fmt::format("HALVES={}", shape.halves), fmt::format("SENSE={:d}", is_sense)});
 }
 
 int row_threads(const LineShape& shape) {
@@ -53,8 +53,14 @@ struct Sense {
   int coils = 0, is_first = 1, is_last = 1;
 };
 
-/// 32 columns of a line's cells.
-std::size_t line_shared_bytes(const LineShape& shape) { return complex_bytes(32 * shape.length()); }
+/// One half of a block's lines.
+std::size_t line_shared_bytes(const LineShape& shape) {
+  return complex_bytes(shape.columns() * shape.length());
+}
+Grid line_threads(const LineShape& shape) { return {static_cast<unsigned>(shape.columns() * shape.b)}; }
+Index line_groups(const LineShape& shape, Index columns) {
+  return (columns + shape.columns() - 1) / shape.columns();
+}
 
 Index coils_at_once(const ToeplitzPasses& p, Index coils) {
   return std::clamp<Index>(most_work_bytes / (p.coil_work() * Index(sizeof(cfloat))), 1, coils);
@@ -114,6 +120,8 @@ FusedToeplitz::FusedToeplitz(const ToeplitzPasses& passes, Index coils, const Ar
   pack_spectrum(context_, passes_.shape, spectrum.data(), spectrum_.data());
 }
 
+Index FusedToeplitz::dot_count() const { return line_groups(passes_.shape[0], passes_.plane_voxels()); }
+
 std::size_t FusedToeplitz::work_bytes(const ToeplitzPasses& p, Index coils) {
   const Index at_once = coils_at_once(p, coils), work = at_once * p.coil_work();
   const Index second =
@@ -130,8 +138,9 @@ void FusedToeplitz::convolve_planes(Index coils, cfloat* work) const {
                   passes_.plane_shared_bytes, work, second, spectrum_.data(), coil_count,
                   static_cast<int>(planes), tables_[2].data(), tables_[1].data());
 
-  const Index nx = passes_.image[2], groups = (nx + 31) / 32, rows = passes_.shape[1].cells();
-  const Grid line_block{static_cast<unsigned>(32 * passes_.shape[1].b)};
+  const Index nx = passes_.image[2], groups = line_groups(passes_.shape[1], nx),
+              rows = passes_.shape[1].cells();
+  const Grid line_block = line_threads(passes_.shape[1]);
   const std::size_t line_shared = line_shared_bytes(passes_.shape[1]);
   const Index rows_per_block = passes_.threads / static_cast<unsigned>(row_threads(passes_.shape[2]));
   for (Index first = 0; first < planes; first += planes_at_once(passes_, coils)) {
@@ -154,14 +163,14 @@ void FusedToeplitz::convolve_planes(Index coils, cfloat* work) const {
 void FusedToeplitz::apply(const cfloat* x, cfloat* y, std::byte* work_memory) const {
   cfloat* const work = reinterpret_cast<cfloat*>(work_memory);
   const Index columns = passes_.plane_voxels(), voxels = passes_.voxels();
-  const Grid block{static_cast<unsigned>(32 * passes_.shape[0].b)};
+  const Grid block = line_threads(passes_.shape[0]);
   const std::size_t shared = line_shared_bytes(passes_.shape[0]);
   for (Index coil = 0; coil < coils_;) {
     const Index count = std::min(coils_at_once(passes_, coils_), coils_ - coil);
-    launch(context_, *passes_.z, "line_forward", {blocks(column_groups() * count)}, block, shared,
+    launch(context_, *passes_.z, "line_forward", {blocks(dot_count() * count)}, block, shared,
            x + coil * voxels, voxels, 1, voxels, work, columns, Sense{}, tables_[0].data());
     convolve_planes(count, work);
-    launch(context_, *passes_.z, "line_inverse", {blocks(column_groups() * count)}, block, shared,
+    launch(context_, *passes_.z, "line_inverse", {blocks(dot_count() * count)}, block, shared,
            const_cast<const cfloat*>(work), y + coil * voxels, voxels, 1, voxels, columns, Sense{},
            tables_[0].data());
     coil += count;
@@ -171,17 +180,17 @@ void FusedToeplitz::apply(const cfloat* x, cfloat* y, std::byte* work_memory) co
 void FusedToeplitz::apply(const ToeplitzSense<float>& s, std::byte* work_memory) const {
   cfloat* const work = reinterpret_cast<cfloat*>(work_memory);
   const Index columns = passes_.plane_voxels(), voxels = passes_.voxels();
-  const Grid block{static_cast<unsigned>(32 * passes_.shape[0].b)};
+  const Grid block = line_threads(passes_.shape[0]);
   const std::size_t shared = line_shared_bytes(passes_.shape[0]);
   for (Index coil = 0; coil < coils_;) {
     const Index count = std::min(coils_at_once(passes_, coils_), coils_ - coil);
     const Sense sense{s.maps + coil * voxels, s.image, s.dots, s.lambda, static_cast<int>(count), coil == 0,
                       coil + count == coils_};
     // Every coil reads the same image.
-    launch(context_, *passes_.z_sense, "line_forward", {blocks(column_groups() * count)}, block, shared,
-           s.image, Index{0}, 1, Index{0}, work, columns, sense, tables_[0].data());
+    launch(context_, *passes_.z_sense, "line_forward", {blocks(dot_count() * count)}, block, shared, s.image,
+           Index{0}, 1, Index{0}, work, columns, sense, tables_[0].data());
     convolve_planes(count, work);
-    launch(context_, *passes_.z_sense, "line_inverse", {blocks(column_groups())}, block, shared,
+    launch(context_, *passes_.z_sense, "line_inverse", {blocks(dot_count())}, block, shared,
            const_cast<const cfloat*>(work), s.out, Index{0}, 1, Index{0}, columns, sense, tables_[0].data());
     coil += count;
   }

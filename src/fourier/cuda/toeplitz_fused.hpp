@@ -32,14 +32,12 @@ class FusedToeplitz final : public ToeplitzConvolution<float> {
   FusedToeplitz(const ToeplitzPasses& passes, Index coils, const Array<float>& spectrum, Device device);
   void apply(const cfloat* x, cfloat* y, std::byte* work) const override;
   void apply(const ToeplitzSense<float>& sense, std::byte* work) const override;
-  Index dot_count() const override { return column_groups(); }
+  Index dot_count() const override;  ///< one per block of the pass along z
   std::size_t work_bytes() const override { return work_bytes(passes_, coils_); }
 
   static std::size_t work_bytes(const ToeplitzPasses& passes, Index coils);
 
  private:
-  /// Of line kernels over whole planes.
-  Index column_groups() const { return (passes_.plane_voxels() + 31) / 32; }
   void convolve_planes(Index coils, cfloat* work) const;
 
   Context& context_;
