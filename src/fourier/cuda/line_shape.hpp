@@ -14,6 +14,9 @@ struct LineShape {
   int cells() const { return halves * length(); }  ///< of the circulant axis
   int rounds() const { return (a + b - 1) / b; }
   int table_size() const { return 4 * ((a + 1) / 2) * b; }
+  /// Lines that a block of a strided pass takes: whole lines of cache, and blocks of some hundred threads, several of
+  /// which fit on a multiprocessor.
+  int columns() const { return b < 10 ? 32 : 16; }
   int pitch() const;       ///< of rows in shared memory without bank conflicts
   int row_values() const;  ///< of the spectrum that one thread of a row multiplies by
 };

@@ -76,7 +76,7 @@ template <class Real>
 ToeplitzPath choose_path(const Shape& matrix, ToeplitzPath path) {
   const bool can_fuse =
       std::is_same_v<Real, float> && *std::max_element(matrix.begin(), matrix.end()) <= longest_line;
-  if (path == ToeplitzPath::fused && !can_fuse)
+  if ((path == ToeplitzPath::fused || path == ToeplitzPath::fused_portable) && !can_fuse)
     throw ArgumentError(fmt::format(
         "Toeplitz normal operator: matrix {} in {} precision has no fused passes; they are for axes of at "
         "most {} voxels in single precision",
@@ -96,9 +96,12 @@ std::unique_ptr<ToeplitzConvolution<Real>> make_convolution(const Shape& matrix,
                                                             Array<Real> spectrum, Device device,
                                                             ToeplitzPath chosen) {
   if constexpr (std::is_same_v<Real, float>)
-    if (chosen == ToeplitzPath::fused) {
-      const std::size_t shared_bytes = context(device.index).facts().shared_memory_bytes;
-      return std::make_unique<FusedToeplitz>(*toeplitz_passes(matrix, shared_bytes), coils, spectrum, device);
+    if (chosen != ToeplitzPath::cufft) {
+      const DeviceFacts& card = context(device.index).facts();
+      return std::make_unique<FusedToeplitz>(
+          *toeplitz_passes(matrix, card.shared_memory_bytes,
+                           card.capability >= 90 && chosen == ToeplitzPath::fused),
+          coils, spectrum, device);
     }
   return std::make_unique<PaddedToeplitz<Real>>(matrix, coils, std::move(spectrum), device);
 }
@@ -115,7 +118,7 @@ template <class Real>
 std::int64_t toeplitz_bytes(const Shape& matrix, Index coils) {
   const ToeplitzPath chosen = choose_path<Real>(matrix, ToeplitzPath::best);
   if (chosen == ToeplitzPath::fused) {
-    const auto passes = toeplitz_passes(matrix, most_shared_bytes);
+    const auto passes = toeplitz_passes(matrix, most_shared_bytes, true);
     return passes->spectrum_size() * Index(sizeof(float)) +
            static_cast<Index>(FusedToeplitz::work_bytes(*passes, coils));
   }

@@ -36,8 +36,9 @@ class ToeplitzConvolution {
 /// How a convolution is done.
 enum class ToeplitzPath {
   best,
-  fused,  ///< our own passes without the zeros: float, axes of at most 256 voxels
-  cufft   ///< padded transforms
+  fused,           ///< our own passes without the zeros: float, axes of at most 256 voxels
+  fused_portable,  ///< the same without clusters of blocks, as on cards before sm_90
+  cufft            ///< padded transforms
 };
 
 /// `best` is fused where that is possible. Throws ArgumentError where `path` is not.

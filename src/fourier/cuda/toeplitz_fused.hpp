@@ -8,13 +8,13 @@ namespace spinloom::cuda {
 
 /// The kernels of toeplitz_passes.cu for one size of image [z, y, x].
 struct ToeplitzPasses {
-  std::array<Index, 3> image;
-  std::array<LineShape, 3> shape;
-  const KernelInstance *z, *z_sense;
-  const KernelInstance* y;      ///< null where a plane fits in shared memory
-  const KernelInstance* plane;  ///< or, without that, rows
-  unsigned threads;             ///< of a plane, or of rows
-  std::size_t plane_shared_bytes;
+  std::array<Index, 3> image{1, 1, 1};
+  std::array<LineShape, 3> shape{};
+  const KernelInstance *z = nullptr, *z_sense = nullptr;
+  const KernelInstance* y = nullptr;      ///< null where planes stay in shared memory
+  const KernelInstance* plane = nullptr;  ///< or, where they do not, rows
+  unsigned threads = 0, cluster = 1;      ///< of `plane`: threads per block, and blocks per plane
+  std::size_t plane_shared_bytes = 0;
 
   Index voxels() const { return image[0] * plane_voxels(); }
   Index z_cells() const { return shape[0].cells(); }
@@ -24,22 +24,22 @@ struct ToeplitzPasses {
   Index spectrum_size() const { return z_cells() * shape[1].cells() * row_spectrum(); }
 };
 
-/// none when an axis is too long.
-std::optional<ToeplitzPasses> toeplitz_passes(const Shape& matrix, std::size_t shared_memory_bytes);
+/// None when an axis is too long. shared_memory_bytes: what the card gives a block; has_clusters: whether blocks reach
+/// into one another's, from sm_90 on.
+std::optional<ToeplitzPasses> toeplitz_passes(const Shape& matrix, std::size_t shared_memory_bytes,
+                                              bool has_clusters);
 
 class FusedToeplitz final : public ToeplitzConvolution<float> {
  public:
   FusedToeplitz(const ToeplitzPasses& passes, Index coils, const Array<float>& spectrum, Device device);
   void apply(const cfloat* x, cfloat* y, std::byte* work) const override;
   void apply(const ToeplitzSense<float>& sense, std::byte* work) const override;
-  Index dot_count() const override { return column_groups(); }
+  Index dot_count() const override;  ///< one per block of the pass along z
   std::size_t work_bytes() const override { return work_bytes(passes_, coils_); }
 
   static std::size_t work_bytes(const ToeplitzPasses& passes, Index coils);
 
  private:
-  /// Of line kernels over whole planes.
-  Index column_groups() const { return (passes_.plane_voxels() + 31) / 32; }
   void convolve_planes(Index coils, cfloat* work) const;
 
   Context& context_;

@@ -14,7 +14,8 @@ typedef long long Index;
 __device__ __forceinline__ void zero(Complex& x) { x = {0, 0}; }
 
 #ifdef LINES
-// ---- Lines of one strided axis. A block takes 32 columns, one per lane, and LINE_B values of j or t, one per warp.
+// ---- Lines of one strided axis. A block takes COLUMNS columns and LINE_B values of j or t, COLUMNS neighbouring threads
+// each.
 typedef Line<LINE_A, LINE_B> Z;
 
 /// What surrounds the convolution of each coil when an image goes in and comes out: maps[c] x before it, and the sum
@@ -28,13 +29,13 @@ struct Sense {
 };
 
 /// Batches are `planes` of each coil; those of the result, and of line_inverse's input, lie one behind the other.
-extern "C" __global__ void __launch_bounds__(32 * LINE_B)
+extern "C" __global__ void __launch_bounds__(COLUMNS* LINE_B)
     line_forward(const Complex* in, Index in_plane, int planes, Index in_coil, Complex* out, Index columns,
                  Sense sense, const Complex* table) {
   extern __shared__ float4 shared_memory[];
-  Complex* const shared = reinterpret_cast<Complex*>(shared_memory) + threadIdx.x % 32;
-  const int groups = (int)((columns + 31) / 32), t = threadIdx.x / 32;
-  const Index batch = blockIdx.x / groups, column = (blockIdx.x % groups) * 32 + threadIdx.x % 32;
+  Complex* const shared = reinterpret_cast<Complex*>(shared_memory) + threadIdx.x % COLUMNS;
+  const int groups = (int)((columns + COLUMNS - 1) / COLUMNS), t = threadIdx.x / COLUMNS;
+  const Index batch = blockIdx.x / groups, column = (blockIdx.x % groups) * COLUMNS + threadIdx.x % COLUMNS;
   const bool is_active = column < columns;
   in += batch / planes * in_coil + batch % planes * in_plane + column;
   out += batch * (HALVES * Z::length) * columns + column;
@@ -64,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(32 * LINE_B)
     Z::first<h>(y, table, t);
     if (h == 1) __syncthreads();  // the first half has been read
 #pragma unroll
-    for (int q = 0; q < LINE_A; ++q) shared[(q * LINE_B + t) * 32] = y[q];
+    for (int q = 0; q < LINE_A; ++q) shared[(q * LINE_B + t) * COLUMNS] = y[q];
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < Z::rounds; ++r) {
@@ -72,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(32 * LINE_B)
       if (!Z::has(q)) continue;
       Complex z[LINE_B];
 #pragma unroll
-      for (int m = 0; m < LINE_B; ++m) z[m] = shared[(q * LINE_B + m) * 32];
+      for (int m = 0; m < LINE_B; ++m) z[m] = shared[(q * LINE_B + m) * COLUMNS];
       transform<LINE_B, false>(z);
       if (is_active)
 #pragma unroll
@@ -81,53 +82,73 @@ extern "C" __global__ void __launch_bounds__(32 * LINE_B)
   });
 }
 
-/// One coil's line back from `in`, the values of j = t.
-__device__ __forceinline__ void line_back(const Complex* in, Index columns, bool is_active, Complex* shared,
-                                          const Complex* table, int t, Complex (&sum)[LINE_A]) {
-  unrolled<0, HALVES>([&](auto half) {
-    constexpr int h = decltype(half)::value;
+/// What a thread of stage two reads of a half of a line on the way back.
+template <int Half>
+__device__ __forceinline__ void load_back(const Complex* in, Index columns, bool is_active, int t,
+                                          Complex (&z)[Z::rounds][LINE_B]) {
 #pragma unroll
-    for (int r = 0; r < Z::rounds; ++r) {
+  for (int r = 0; r < Z::rounds; ++r)
+#pragma unroll
+    for (int m = 0; m < LINE_B; ++m) {
       const int q = t + LINE_B * r;
-      if (!Z::has(q)) continue;
-      Complex z[LINE_B];
-#pragma unroll
-      for (int m = 0; m < LINE_B; ++m) {
-        zero(z[m]);
-        if (is_active) z[m] = in[(h * Z::length + q * LINE_B + m) * columns];
-      }
-      transform<LINE_B, true>(z);
-      if (r == 0) __syncthreads();  // what stood there has been read
-#pragma unroll
-      for (int m = 0; m < LINE_B; ++m) shared[(q * LINE_B + m) * 32] = z[m];
+      zero(z[r][m]);
+      if (is_active && Z::has(q)) z[r][m] = in[(Half * Z::length + q * LINE_B + m) * columns];
     }
-    __syncthreads();
-    Complex y[LINE_A];
-#pragma unroll
-    for (int q = 0; q < LINE_A; ++q) y[q] = shared[(q * LINE_B + t) * 32];
-    Z::last<h>(y, table, t);
-#pragma unroll
-    for (int k = 0; k < LINE_A; ++k) sum[k] = h == 0 ? y[k] : sum[k] + y[k];
-  });
 }
 
-extern "C" __global__ void __launch_bounds__(32 * LINE_B)
+template <int Half>
+__device__ __forceinline__ void half_back(Complex (&z)[Z::rounds][LINE_B], Complex* shared,
+                                          const Complex* table, int t, Complex (&sum)[LINE_A]) {
+  __syncthreads();  // what stood there has been read
+#pragma unroll
+  for (int r = 0; r < Z::rounds; ++r) {
+    const int q = t + LINE_B * r;
+    if (!Z::has(q)) continue;
+    transform<LINE_B, true>(z[r]);
+#pragma unroll
+    for (int m = 0; m < LINE_B; ++m) shared[(q * LINE_B + m) * COLUMNS] = z[r][m];
+  }
+  __syncthreads();
+  Complex y[LINE_A];
+#pragma unroll
+  for (int q = 0; q < LINE_A; ++q) y[q] = shared[(q * LINE_B + t) * COLUMNS];
+  Z::last<Half>(y, table, t);
+#pragma unroll
+  for (int k = 0; k < LINE_A; ++k) sum[k] = Half == 0 ? y[k] : sum[k] + y[k];
+}
+
+/// One coil's line back from `in`, the values of j = t. All is on its way before the first use
+/// where registers allow.
+__device__ __forceinline__ void line_back(const Complex* in, Index columns, bool is_active, Complex* shared,
+                                          const Complex* table, int t, Complex (&sum)[LINE_A]) {
+  Complex first[Z::rounds][LINE_B], second[Z::rounds][LINE_B];
+  load_back<0>(in, columns, is_active, t, first);
+  if constexpr (HALVES == 2 && !SENSE) load_back<1>(in, columns, is_active, t, second);
+  half_back<0>(first, shared, table, t, sum);
+  if constexpr (HALVES == 2 && SENSE) load_back<1>(in, columns, is_active, t, second);
+  if constexpr (HALVES == 2) half_back<1>(second, shared, table, t, sum);
+}
+
+extern "C" __global__ void __launch_bounds__(COLUMNS* LINE_B, LINE_A <= 16 ? 2 : 1)
     line_inverse(const Complex* in, Complex* out, Index out_plane, int planes, Index out_coil, Index columns,
                  Sense sense, const Complex* table) {
   extern __shared__ float4 shared_memory[];
-  Complex* const shared = reinterpret_cast<Complex*>(shared_memory) + threadIdx.x % 32;
-  const int groups = (int)((columns + 31) / 32), t = threadIdx.x / 32;
-  const Index batch = blockIdx.x / groups, column = (blockIdx.x % groups) * 32 + threadIdx.x % 32;
+  Complex* const shared = reinterpret_cast<Complex*>(shared_memory) + threadIdx.x % COLUMNS;
+  const int groups = (int)((columns + COLUMNS - 1) / COLUMNS), t = threadIdx.x / COLUMNS;
+  const Index batch = blockIdx.x / groups, column = (blockIdx.x % groups) * COLUMNS + threadIdx.x % COLUMNS;
   const bool is_active = column < columns;
   in += batch * (HALVES * Z::length) * columns + column;
   out += batch / planes * out_coil + batch % planes * out_plane + column;
 #if SENSE
-  Complex total[LINE_A];
+  // The sum over coils stands in shared memory, each thread's own: in registers there would be room for one block only.
+  Complex* const totals = shared + Z::length * COLUMNS;
 #pragma unroll
   for (int k = 0; k < LINE_A; ++k) {
     const int i = t + LINE_B * k;
-    zero(total[k]);
-    if (!sense.is_first && is_active && (LENGTH == Z::length || i < LENGTH)) total[k] = out[i * columns];
+    Complex total;
+    zero(total);
+    if (!sense.is_first && is_active && (LENGTH == Z::length || i < LENGTH)) total = out[i * columns];
+    totals[i * COLUMNS] = total;
   }
   const Complex* map = sense.maps + column;
   for (int c = 0; c < sense.coils; ++c, in += (HALVES * Z::length) * columns, map += LENGTH * columns) {
@@ -137,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(32 * LINE_B)
     for (int k = 0; k < LINE_A; ++k) {
       const int i = t + LINE_B * k;
       if (is_active && (LENGTH == Z::length || i < LENGTH))
-        total[k] = total[k] + conj_times(map[i * columns], x[k]);
+        totals[i * COLUMNS] = totals[i * COLUMNS] + conj_times(map[i * columns], x[k]);
     }
   }
   double dot = 0;
@@ -148,19 +169,21 @@ extern "C" __global__ void __launch_bounds__(32 * LINE_B)
     Complex p;
     zero(p);
     if (sense.is_last) p = sense.image[column + i * columns];
-    total[k] = {total[k].re + sense.lambda * p.re, total[k].im + sense.lambda * p.im};
-    out[i * columns] = total[k];
-    dot += (double)p.re * total[k].re + (double)p.im * total[k].im;
+    const Complex total = totals[i * COLUMNS],
+                  sum = {total.re + sense.lambda * p.re, total.im + sense.lambda * p.im};
+    out[i * columns] = sum;
+    dot += (double)p.re * sum.re + (double)p.im * sum.im;
   }
   if (sense.dots == nullptr || !sense.is_last) return;
   // Threads in a fixed tree: within warps, then over them.
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) dot += __shfl_xor_sync(0xffffffffu, dot, step);
-  __shared__ double sums[LINE_B];
-  if (threadIdx.x % 32 == 0) sums[t] = dot;
+  constexpr int warps = (COLUMNS * LINE_B + 31) / 32;
+  __shared__ double sums[warps];
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = dot;
   __syncthreads();
   if (threadIdx.x == 0) {
-    for (int i = 1; i < LINE_B; ++i) dot += sums[i];
+    for (int i = 1; i < warps; ++i) dot += sums[i];
     sense.dots[blockIdx.x] = dot;
   }
 #else
@@ -246,10 +269,39 @@ __device__ __forceinline__ void convolve_row(Complex (&x)[AX], Complex* exchange
 __device__ __forceinline__ bool in_row(int t, int k) {
   return (BX == row_threads || t < BX) && (NX == X::length || t + BX * k < NX);
 }
-#endif
 
 #ifdef PITCH
-// ---- A plane in shared memory.
+/// Rows in shared memory, PITCH apart, in place. A row beyond the last is where idle lanes exchange: barriers of a warp
+/// are for all its lanes.
+template <int Rows>
+__device__ __forceinline__ void convolve_rows(Complex* rows, const float* spectrum, const Complex* table) {
+  constexpr int at_once = THREADS / row_threads;
+  const int t = threadIdx.x % row_threads, first = threadIdx.x / row_threads,
+            first_of_warp = threadIdx.x / 32 * (32 / row_threads);
+  for (int base = 0; base < Rows; base += at_once) {
+    if (Rows % at_once != 0 && base + first_of_warp >= Rows) break;
+    const int row = base + first;
+    const bool is_row = Rows % at_once == 0 || row < Rows;
+    Complex* const line = rows + (is_row ? row : Rows) * PITCH;
+    Complex v[AX];
+#pragma unroll
+    for (int k = 0; k < AX; ++k) {
+      zero(v[k]);
+      if (is_row && in_row(t, k)) v[k] = line[t + BX * k];
+    }
+    convolve_row(v, line, t, spectrum + (is_row ? row : 0) * (HALVES_X * BX * row_values), table);
+    __syncwarp();
+    if (is_row)
+#pragma unroll
+      for (int k = 0; k < AX; ++k)
+        if (in_row(t, k)) line[t + BX * k] = v[k];
+  }
+}
+#endif
+#endif
+
+#if defined(PITCH) && !defined(CLUSTER)
+// ---- A plane in a block's shared memory.
 typedef Line<AY, BY> Y;
 constexpr int warps = THREADS / 32, column_groups = (NX + 31) / 32;
 
@@ -291,30 +343,7 @@ __device__ __forceinline__ void plane_half(const Complex* in, const Complex* par
     }
   }
   __syncthreads();
-  {
-    const int t = lane % row_threads;
-    constexpr int rows_at_once = THREADS / row_threads;
-    for (int base = 0; base < Y::length; base += rows_at_once) {
-      const int row = base + (int)threadIdx.x / row_threads;
-      const bool is_row = Y::length % rows_at_once == 0 || row < Y::length;
-      // Lanes without a row go along with the last one: barriers of the warp are for all its lanes.
-      if (Y::length % rows_at_once != 0 && base + warp * (32 / row_threads) >= Y::length) break;
-      Complex* const line = plane + (is_row ? row : 0) * PITCH;
-      Complex* const exchange = is_row ? line : plane + Y::length * PITCH;
-      Complex v[AX];
-#pragma unroll
-      for (int k = 0; k < AX; ++k) {
-        zero(v[k]);
-        if (is_row && in_row(t, k)) v[k] = line[t + BX * k];
-      }
-      convolve_row(v, exchange, t, spectrum + (is_row ? row : 0) * (HALVES_X * BX * row_values), table_x);
-      __syncwarp();
-      if (is_row)
-#pragma unroll
-        for (int k = 0; k < AX; ++k)
-          if (in_row(t, k)) line[t + BX * k] = v[k];
-    }
-  }
+  convolve_rows<Y::length>(plane, spectrum, table_x);
   __syncthreads();
   if (BY > 1) {
     for (int unit = warp; unit < BY * column_groups; unit += warps) {
@@ -371,6 +400,157 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   } else {
     plane_half<0>(work + at, nullptr, partial + at, spectrum, memory, own_x, own_y);
     plane_half<1>(work + at, partial + at, work + at, spectrum + half_spectrum, memory, own_x, own_y);
+  }
+}
+#elif defined(CLUSTER)
+// ---- A plane in the shared memory of CLUSTER blocks, so that several blocks, each in a phase of its own, fit on a
+// multiprocessor. Through y each block has COLS columns, through x as many rows; between, every block writes to, and
+// reads from, the rows of all.
+typedef Line<AY, BY> Y;
+constexpr int own_rows = Y::length / CLUSTER, units = COLS * BY, unit_rounds = (units + THREADS - 1) / THREADS;
+static_assert(Y::length % CLUSTER == 0 && own_rows % BY == 0, "all values of one q lie in one block");
+
+__device__ __forceinline__ void arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+/// The address of element (q, m = 0; x) of the rows, in whichever block it stands.
+__device__ __forceinline__ unsigned address_of(unsigned rows, int q, int x) {
+  const unsigned owner = q * BY / own_rows,
+                 local = rows + ((q * BY % own_rows) * PITCH + x) * (unsigned)sizeof(Complex);
+  unsigned address;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(local), "r"(owner));
+  return address;
+}
+
+template <int Half>
+__device__ __forceinline__ void cluster_half(const Complex* in, const Complex* partial, Complex* out,
+                                             const float* spectrum, Complex* memory, unsigned rank,
+                                             const Complex* table_x, const Complex* table_y) {
+  int j[unit_rounds], c[unit_rounds], x[unit_rounds];
+  bool is_active[unit_rounds];
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r) {
+    const int unit = threadIdx.x + THREADS * r;
+    j[r] = unit / COLS;
+    c[r] = unit % COLS;
+    x[r] = rank * COLS + c[r];
+    is_active[r] = (units % THREADS == 0 || unit < units) && (NX % COLS == 0 || x[r] < NX);
+  }
+  Complex v[unit_rounds][AY];
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r)
+#pragma unroll
+    for (int k = 0; k < AY; ++k) {
+      zero(v[r][k]);
+      if (is_active[r] && (NY == Y::length || j[r] + BY * k < NY)) v[r][k] = in[(j[r] + BY * k) * NX + x[r]];
+    }
+  __syncthreads();  // tables are there, and what stood in memory has been read
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r) {
+    if (!is_active[r]) continue;
+    Y::first<Half>(v[r], table_y, j[r]);
+#pragma unroll
+    for (int q = 0; q < AY; ++q) memory[(q * BY + j[r]) * COLS + c[r]] = v[r][q];
+  }
+  __syncthreads();
+  Complex z[unit_rounds][Y::rounds][BY];
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r)
+#pragma unroll
+    for (int g = 0; g < Y::rounds; ++g)
+      if (is_active[r] && Y::has(j[r] + BY * g))
+#pragma unroll
+        for (int m = 0; m < BY; ++m) z[r][g][m] = memory[((j[r] + BY * g) * BY + m) * COLS + c[r]];
+  arrive();
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r)
+#pragma unroll
+    for (int g = 0; g < Y::rounds; ++g) transform<BY, false>(z[r][g]);
+  wait();  // all have read their columns: rows may take their place
+  const unsigned rows = (unsigned)__cvta_generic_to_shared(memory);
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r)
+#pragma unroll
+    for (int g = 0; g < Y::rounds; ++g)
+      if (is_active[r] && Y::has(j[r] + BY * g)) {
+        const unsigned at = address_of(rows, j[r] + BY * g, x[r]);
+#pragma unroll
+        for (int m = 0; m < BY; ++m)
+          asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(at + m * PITCH * (unsigned)sizeof(Complex)),
+                       "f"(z[r][g][m].re), "f"(z[r][g][m].im)
+                       : "memory");
+      }
+  arrive();
+  wait();
+  convolve_rows<own_rows>(memory, spectrum + rank * own_rows * (HALVES_X * BX * row_values), table_x);
+  arrive();
+  wait();
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r)
+#pragma unroll
+    for (int g = 0; g < Y::rounds; ++g)
+      if (is_active[r] && Y::has(j[r] + BY * g)) {
+        const unsigned at = address_of(rows, j[r] + BY * g, x[r]);
+#pragma unroll
+        for (int m = 0; m < BY; ++m)
+          asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
+                       : "=f"(z[r][g][m].re), "=f"(z[r][g][m].im)
+                       : "r"(at + m * PITCH * (unsigned)sizeof(Complex)));
+      }
+  arrive();
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r)
+#pragma unroll
+    for (int g = 0; g < Y::rounds; ++g) transform<BY, true>(z[r][g]);
+  wait();  // all rows have been read: columns may take their place
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r)
+#pragma unroll
+    for (int g = 0; g < Y::rounds; ++g)
+      if (is_active[r] && Y::has(j[r] + BY * g))
+#pragma unroll
+        for (int m = 0; m < BY; ++m) memory[((j[r] + BY * g) * BY + m) * COLS + c[r]] = z[r][g][m];
+  Complex sum[unit_rounds][AY];
+  if (Half == 1)
+#pragma unroll
+    for (int r = 0; r < unit_rounds; ++r)
+#pragma unroll
+      for (int k = 0; k < AY; ++k)
+        if (is_active[r] && (NY == Y::length || j[r] + BY * k < NY))
+          sum[r][k] = partial[(j[r] + BY * k) * NX + x[r]];
+  __syncthreads();
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r) {
+    if (!is_active[r]) continue;
+#pragma unroll
+    for (int q = 0; q < AY; ++q) v[r][q] = memory[(q * BY + j[r]) * COLS + c[r]];
+    Y::last<Half>(v[r], table_y, j[r]);
+#pragma unroll
+    for (int k = 0; k < AY; ++k)
+      if (NY == Y::length || j[r] + BY * k < NY)
+        out[(j[r] + BY * k) * NX + x[r]] = Half == 0 ? v[r][k] : v[r][k] + sum[r][k];
+  }
+}
+
+/// As the kernel of the same name for one block.
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 2)
+    plane(Complex* work, Complex* partial, const float* spectrum, int coils, int planes, const Complex* table_x,
+          const Complex* table_y) {
+  extern __shared__ float4 shared_memory[];
+  Complex* const own_x = reinterpret_cast<Complex*>(shared_memory);
+  Complex* const own_y = own_x + X::table_size;
+  for (int i = threadIdx.x; i < X::table_size; i += THREADS) own_x[i] = table_x[i];
+  for (int i = threadIdx.x; i < Y::table_size; i += THREADS) own_y[i] = table_y[i];
+  Complex* const memory = own_y + Y::table_size;
+  const unsigned rank = blockIdx.x % CLUSTER, job = blockIdx.x / CLUSTER;
+  const int coil = job % coils, plane = job / coils;
+  const Index at = ((Index)coil * planes + plane) * (NY * NX);
+  constexpr int half_spectrum = Y::length * HALVES_X * BX * row_values;
+  spectrum += (Index)plane * (HALVES_Y * half_spectrum);
+  if constexpr (HALVES_Y == 1) {
+    cluster_half<0>(work + at, nullptr, work + at, spectrum, memory, rank, own_x, own_y);
+  } else {
+    cluster_half<0>(work + at, nullptr, partial + at, spectrum, memory, rank, own_x, own_y);
+    cluster_half<1>(work + at, partial + at, work + at, spectrum + half_spectrum, memory, rank, own_x, own_y);
   }
 }
 #elif defined(ROWS)
