@@ -12,10 +12,10 @@ constexpr int batch = sizeof(REAL) == 4 ? threads : threads / 2;
 // A warp owns 64 cells of the tile, half of it along each axis.
 constexpr int part_z = DIMS == 3 ? 4 : 1, part_y = DIMS == 3 ? 4 : DIMS == 2 ? 8 : 1,
               part_x = DIMS == 3 ? 4 : DIMS == 2 ? 8 : 64;
-struct Part {
+struct OwnCells {
   int z, y, x;      // its first cell within the tile
   unsigned halves;  // bits of the halves along x, y, z
-  __device__ Part() {
+  __device__ OwnCells() {
     const int warp = threadIdx.x / 32;
     const int half_x = warp % 2, half_y = DIMS >= 2 ? warp / 2 % 2 : 0, half_z = DIMS == 3 ? warp / 4 : 0;
     halves = 1u << half_x | 4u << half_y | 16u << half_z;
@@ -25,9 +25,12 @@ struct Part {
   }
 };
 
-__device__ inline Coils* cell_at(const Grid& g, int group, int z, int y, int x, Coils* cells) {
-  if (z >= g.cells[0] || y >= g.cells[1] || x >= g.cells[2]) return nullptr;
-  return cells + (((Index)group * g.cells[0] + z) * g.cells[1] + y) * g.cells[2] + x;
+// Calls store(part, address) for the parts of a cell, unless it is beyond the grid.
+template <class Store>
+__device__ inline void store_cell(const Grid& g, int group, int z, int y, int x, Part* cells, const Store& store) {
+  if (z >= g.cells[0] || y >= g.cells[1] || x >= g.cells[2]) return;
+#pragma unroll
+  for (int part = 0; part < parts; ++part) store(part, cells + row_of(g, group, z, y, part) + x);
 }
 
 // A sample's weights of all planes, rows and columns of the tile, zero where it does not reach. The stride keeps pairs
@@ -45,7 +48,7 @@ struct alignas(2 * sizeof(REAL)) Pair {
 struct Sums {
   REAL of[2][COILS][2];
   int z, y, x;  // the first cell within the tile
-  __device__ Sums(const Part& part) {
+  __device__ Sums(const OwnCells& part) {
     const int lane = threadIdx.x % 32;
     z = part.z + (DIMS == 3 ? lane / 16 * 2 : 0);
     y = part.y + (DIMS == 3 ? lane / 4 % 4 : DIMS == 2 ? lane / 8 * 2 : 0);
@@ -73,15 +76,16 @@ struct Sums {
       of[1][c][1] += w1 * v.of[c].im;
     }
   }
-  __device__ void store(const Grid& g, const Corner& corner, int group, Coils* cells) const {
-    for (int k = 0; k < 2; ++k) {
-      Coils* to = cell_at(g, group, corner.z + z + (DIMS == 3 ? k : 0), corner.y + y + (DIMS == 2 ? k : 0),
-                          corner.x + x + (DIMS == 1 ? k : 0), cells);
-      if (to == nullptr) continue;
-      Coils sum;
-      for (int c = 0; c < COILS; ++c) sum.of[c] = {of[k][c][0], of[k][c][1]};
-      *to = sum;
-    }
+  __device__ void store(const Grid& g, const Corner& corner, int group, Part* cells) const {
+    for (int k = 0; k < 2; ++k)
+      store_cell(g, group, corner.z + z + (DIMS == 3 ? k : 0), corner.y + y + (DIMS == 2 ? k : 0),
+                 corner.x + x + (DIMS == 1 ? k : 0), cells, [&](int part, Part* to) {
+                   Part sum;
+#pragma unroll
+                   for (int c = 0; c < PASS; ++c)
+                     sum.of[c] = {of[k][part * PASS + c][0], of[k][part * PASS + c][1]};
+                   *to = sum;
+                 });
   }
 };
 #else
@@ -115,7 +119,7 @@ struct Sums {
   float of[part_z][COILS / 4][4];
   int z, y, x;
   int row, column;
-  __device__ Sums(const Part& part) : z(part.z), y(part.y), x(part.x) {
+  __device__ Sums(const OwnCells& part) : z(part.z), y(part.y), x(part.x) {
     row = threadIdx.x % 32 / 4;
     column = threadIdx.x % 4;
     for (int i = 0; i < reals_of_lane; ++i) (&of[0][0][0])[i] = 0;
@@ -150,14 +154,18 @@ struct Sums {
       }
     }
   }
-  __device__ void store(const Grid& g, const Corner& corner, int group, Coils* cells) const {
+  __device__ void store(const Grid& g, const Corner& corner, int group, Part* cells) const {
     for (int k = 0; k < part_z; ++k)
       for (int half = 0; half < 2; ++half) {
         const int r = row + 8 * half;
-        Coils* to = cell_at(g, group, corner.z + z + k, corner.y + y + r / 4, corner.x + x + r % 4, cells);
-        if (to == nullptr) continue;
-        for (int n = 0; n < COILS / 4; ++n)
-          to->of[column + 4 * n] = {of[k][n][2 * half], of[k][n][2 * half + 1]};
+#pragma unroll
+        for (int n = 0; n < COILS / 4; ++n) {
+          const int coil = column + 4 * n;
+          store_cell(g, group, corner.z + z + k, corner.y + y + r / 4, corner.x + x + r % 4, cells,
+                     [&](int part, Part* to) {
+                       if (coil / PASS == part) to->of[coil % PASS] = {of[k][n][2 * half], of[k][n][2 * half + 1]};
+                     });
+        }
       }
   }
 };
@@ -209,14 +217,21 @@ __device__ inline bool reaches(int first, int begin, int extent, int cells, int 
   return gap < extent || gap + taps > cells;
 }
 
-__device__ inline void weigh(const Taps& taps, int width, int cells, int first, int begin, int extent, REAL t,
-                             REAL* weights) {
+// The weights of the tile's cells along an axis; of an axis with one cell, 1.
+__device__ inline void weigh_cells(const Taps& taps, bool has_taps, int cells, int first, int begin, int extent, REAL t,
+                                   REAL* weights) {
+  if (!has_taps) {
+    weights[0] = 1;
+    return;
+  }
   for (int i = 0; i < extent; ++i) weights[i] = 0;
-  int cell = first;
-  for (int j = 0; j < width; ++j) {
-    const int i = cell - begin;
-    if (i >= 0 && i < extent) weights[i] += width == 1 ? (REAL)1 : tap(taps, j, t);
-    if (++cell == cells) cell = 0;
+  REAL values[WIDTH];
+  weigh(taps, t, values);
+  int i = first - begin;
+#pragma unroll
+  for (int j = 0; j < WIDTH; ++j, ++i) {
+    if (i + begin >= cells) i -= cells;
+    if (i >= 0 && i < extent) weights[i] += values[j];
   }
 }
 
@@ -229,7 +244,7 @@ struct SpreadItem {
 
 extern "C" __global__ void __launch_bounds__(threads)
     spread(Grid g, Taps taps, const SpreadItem* items, const U32* begins, const int* first, const REAL* t,
-           Index samples, const Coils* values, Coils* cells, REAL* partial) {
+           Index samples, const Coils* values, Part* cells, REAL* partial) {
   __shared__ Candidates candidates;
   __shared__ int found_by_warp[warps];
   __shared__ unsigned char reach[batch];
@@ -239,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(threads)
 
   const SpreadItem item = items[blockIdx.x];
   const Corner corner(g, item.tile);
-  const Part part;
+  const OwnCells part;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.y;
   values += group * samples;
   if (threadIdx.x == 0) candidates.collect(g, corner, begins);
@@ -280,9 +295,9 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
     if (is_found) {
       REAL* w = weights + place * stride;
-      weigh(taps, g.taps[0], g.cells[0], fz, corner.z, tile_z, t[i], w);
-      weigh(taps, g.taps[1], g.cells[1], fy, corner.y, tile_y, t[samples + i], w + weights_y);
-      weigh(taps, g.taps[2], g.cells[2], fx, corner.x, tile_x, t[2 * samples + i], w + weights_x);
+      weigh_cells(taps, DIMS == 3, g.cells[0], fz, corner.z, tile_z, t[i], w);
+      weigh_cells(taps, DIMS >= 2, g.cells[1], fy, corner.y, tile_y, t[samples + i], w + weights_y);
+      weigh_cells(taps, WIDTH > 1, g.cells[2], fx, corner.x, tile_x, t[2 * samples + i], w + weights_x);
       unsigned mask = 0;
       for (int half = 0; half < 2; ++half) {
         if (DIMS < 3 || reaches(fz, corner.z + half * part_z, part_z, g.cells[0], g.taps[0])) mask |= 16 << half;
@@ -343,11 +358,11 @@ struct SplitTile {
 
 // Adds the partial sums of tiles that were too full for one block, in the order of their samples.
 extern "C" __global__ void __launch_bounds__(threads)
-    add_partial_sums(Grid g, const SplitTile* splits, const REAL* partial, Coils* cells) {
+    add_partial_sums(Grid g, const SplitTile* splits, const REAL* partial, Part* cells) {
   const SplitTile split = splits[blockIdx.x];
   const Corner corner(g, split.tile);
   const int group = blockIdx.y;
-  Sums sums{Part()};
+  Sums sums{OwnCells()};
   for (int s = 0; s < split.slots; ++s)
 #pragma unroll
     for (int i = 0; i < reals_of_lane; ++i)
