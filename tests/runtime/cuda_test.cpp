@@ -4,8 +4,6 @@
 
 #include "devices.hpp"
 #include "fourier/cuda/dft.hpp"
-#include "fourier/cuda/nufft_fft.hpp"
-#include "fourier/cuda/nufft_kernels.hpp"
 #include "ops/cuda/vector_ops.hpp"
 #include "runtime/cuda/compiler.hpp"
 #include "runtime/cuda/cufft.hpp"
@@ -48,8 +46,6 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   if (const std::string why = cuda::compiler_problem(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::KernelInstance> all = cuda::vector_kernel_instances();
   for (auto& instance : cuda::dft_kernel_instances()) all.push_back(instance);
-  for (auto& instance : cuda::nufft_kernel_instances()) all.push_back(instance);
-  for (auto& instance : cuda::nufft_fft_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
   for (const auto& instance : all)
     for (const int capability : {75, 80, 90}) {

@@ -194,10 +194,14 @@ class CudaNufft final : public LinearOperator<Real> {
     const auto rows = static_cast<unsigned>(groups);
     const Scratch<Complex> sorted(context_, static_cast<std::size_t>(groups * points_.samples * k.coils)),
         partial(context_, static_cast<std::size_t>(groups * points_.slots * layout_.slot_cells()));
-    const Index values = points_.samples * k.coils;
+    // As in nufft_points.cu: 32 bytes of a sample at a time.
+    const Index at_once = std::min<Index>(k.coils, Index(32 / sizeof(Complex)));
+    const Index values = points_.samples * at_once;
     launch(context_, k.points(), "sort_values",
-           {static_cast<unsigned>((values + value_threads - 1) / value_threads), rows}, {value_threads}, 0,
-           kspace, points_.samples, static_cast<int>(coils), points_.order.data(), scale_, sorted.data());
+           {static_cast<unsigned>((values + value_threads - 1) / value_threads),
+            static_cast<unsigned>(groups * (k.coils / at_once))},
+           {value_threads}, 0, kspace, points_.samples, static_cast<int>(coils), points_.order.data(), scale_,
+           sorted.data());
     const auto threads = static_cast<unsigned>(k.spread_threads());
     launch(context_, k.spread(), "spread", {static_cast<unsigned>(points_.spread.size()), rows}, {threads}, 0,
            layout_.grid, taps_, points_.spread.data(), points_.begins.data(), points_.first.data(),

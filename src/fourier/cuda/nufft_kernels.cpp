@@ -121,28 +121,29 @@ NufftKernels choose_kernels(NufftKernels kernels, double tolerance, const Device
 
 std::vector<KernelInstance> nufft_kernel_instances() {
   std::vector<KernelInstance> all = sort_kernel_instances();
-  for (const bool is_float : {true, false})
-    for (int dims = 1; dims <= 3; ++dims)
-      for (const int group : {8, 4, 1}) {
-        if (group == 8 && !is_float) continue;
-        NufftKernels kernels;
-        kernels.is_float = is_float;
-        kernels.dims = dims;
-        kernels.coils = group;
-        for (const int width : {3, 6, 14}) {
-          kernels.width = width;
-          kernels.degree = width + 1;
-          kernels.staged = width < 14;
-          kernels.pass = width == 6 ? (group + 1) / 2 : group;
-          all.push_back(kernels.interpolate());
-        }
-        kernels.width = 6;
-        for (const KernelInstance* one : {&kernels.points(), &kernels.spread(), &kernels.image()})
-          all.push_back(*one);
-        if (is_float && dims == 3 && group >= 4)
-          for (kernels.products = 1; kernels.products <= 3; kernels.products += 2)
-            all.push_back(kernels.spread());
-      }
+  const auto add = [&](bool is_float, int dims, int coils, int pass, int width, bool staged) {
+    NufftKernels k;
+    k.is_float = is_float;
+    k.dims = dims;
+    k.coils = coils;
+    k.pass = pass;
+    k.width = width;
+    k.degree = width + 1;
+    k.staged = staged;
+    for (const KernelInstance* one : {&k.points(), &k.spread(), &k.interpolate(), &k.image()})
+      all.push_back(*one);
+    if (is_float && dims == 3 && coils >= 4)
+      for (k.products = 1; k.products <= 3; k.products += 2) all.push_back(k.spread());
+  };
+  for (const bool is_float : {true, false}) {
+    const int most = is_float ? 8 : 4;
+    for (int dims = 1; dims <= 3; ++dims) add(is_float, dims, most, most / 2, 4 + dims, true);
+    add(is_float, 1, 1, 1, 1, true);
+    add(is_float, 2, 1, 1, 16, true);
+    add(is_float, 3, 1, 1, 16, false);
+    add(is_float, 3, 4, 4, 3, true);
+    add(is_float, 3, 4, 1, 8, true);
+  }
   return all;
 }
 
