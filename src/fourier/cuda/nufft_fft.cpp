@@ -24,7 +24,7 @@ struct Split {
   int a = 0, b = 0;
 };
 Split split(Index cells) {
-  constexpr int radices[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24};
+  constexpr int radices[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24};
   constexpr Index longest = 512;  // whose exchange fits the shared memory of any card
   Split best;
   if (cells > longest) return best;
@@ -134,7 +134,7 @@ void NufftFft<Real>::pass(std::size_t axis, bool is_inverse, Index coils, Index 
                             scale};
   launch(context_, instance(kernels_, s, is_inverse, is_planar), "transform_axis",
          {static_cast<unsigned>(blocks), static_cast<unsigned>(groups)},
-         {static_cast<unsigned>(lanes * std::max(s.a, s.b))},
+         {static_cast<unsigned>((lanes * std::max(s.a, s.b) + 31) / 32 * 32)},
          static_cast<std::size_t>(grid_.cells[axis]) * bytes_of_lanes, lines, planar, turns_[axis].data(), in,
          out);
 }

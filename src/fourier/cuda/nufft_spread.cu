@@ -33,18 +33,18 @@ __device__ inline void store_cell(const Grid& g, int group, int z, int y, int x,
   for (int part = 0; part < parts; ++part) store(part, cells + row_of(g, group, z, y, part) + x);
 }
 
-// A sample's weights of all planes, rows and columns of the tile, zero where it does not reach. The stride keeps pairs
-// aligned and spreads samples over banks.
-constexpr int weights_y = tile_z, weights_x = (tile_z + tile_y + 1) / 2 * 2,
-              stride = PRODUCTS > 0 ? 28 : (weights_x + tile_x + 1) / 2 * 2 + (DIMS == 3 ? 2 : 0);
+// A sample's weights of all planes, rows and columns of the tile, zero where it does not reach. The odd stride spreads
+// samples over banks, and so do 16 bytes behind its values.
+constexpr int weights_y = tile_z, weights_x = tile_z + tile_y, stride = (weights_x + tile_x) | 1;
+struct alignas(16) Staged {
+  Coils of;
+  unsigned char space[sizeof(Coils) % 32 == 0 ? 16 : 1];
+};
 
 constexpr int reals_of_lane = 4 * COILS;
 
 #if PRODUCTS == 0
 // A lane owns two cells side by side along the slowest axis.
-struct alignas(2 * sizeof(REAL)) Pair {
-  REAL a, b;
-};
 struct Sums {
   REAL of[2][COILS][2];
   int z, y, x;  // the first cell within the tile
@@ -56,18 +56,11 @@ struct Sums {
     for (int i = 0; i < reals_of_lane; ++i) (&of[0][0][0])[i] = 0;
   }
   __device__ void add(const REAL* w, const Coils& v) {
-    Pair pair;
+    const REAL* slow = w + (DIMS == 3 ? z : DIMS == 2 ? weights_y + y : weights_x + x);
     REAL factor = 1;
-    if (DIMS == 3) {
-      pair = *(const Pair*)(w + z);
-      factor = w[weights_y + y] * w[weights_x + x];
-    } else if (DIMS == 2) {
-      pair = {w[weights_y + y], w[weights_y + y + 1]};
-      factor = w[weights_x + x];
-    } else {
-      pair = *(const Pair*)(w + weights_x + x);
-    }
-    const REAL w0 = factor * pair.a, w1 = factor * pair.b;
+    if (DIMS == 3) factor = w[weights_y + y] * w[weights_x + x];
+    if (DIMS == 2) factor = w[weights_x + x];
+    const REAL w0 = factor * slow[0], w1 = factor * slow[1];
 #pragma unroll
     for (int c = 0; c < COILS; ++c) {
       of[0][c][0] += w0 * v.of[c].re;
@@ -125,9 +118,9 @@ struct Sums {
     for (int i = 0; i < reals_of_lane; ++i) (&of[0][0][0])[i] = 0;
   }
   // Of 8 samples, by their places.
-  __device__ void add(const unsigned short* places, const float* weights, const Coils* values) {
+  __device__ void add(const unsigned short* places, const float* weights, const Staged* values) {
     float a[2], b[2];
-    float4 wz[2];
+    float wz[2][part_z];
     const float* v[2];
 #pragma unroll
     for (int s = 0; s < 2; ++s) {
@@ -136,13 +129,13 @@ struct Sums {
       const float wx = w[weights_x + x + row % 4];
       a[s] = wx * w[weights_y + y + row / 4];
       b[s] = wx * w[weights_y + y + row / 4 + 2];
-      wz[s] = *(const float4*)(w + z);
+#pragma unroll
+      for (int k = 0; k < part_z; ++k) wz[s][k] = w[z + k];
       v[s] = (const float*)(values + place) + row;
     }
-    const float wz0[4] = {wz[0].x, wz[0].y, wz[0].z, wz[0].w}, wz1[4] = {wz[1].x, wz[1].y, wz[1].z, wz[1].w};
 #pragma unroll
     for (int k = 0; k < part_z; ++k) {
-      const Split a0(a[0] * wz0[k]), a1(b[0] * wz0[k]), a2(a[1] * wz1[k]), a3(b[1] * wz1[k]);
+      const Split a0(a[0] * wz[0][k]), a1(b[0] * wz[0][k]), a2(a[1] * wz[1][k]), a3(b[1] * wz[1][k]);
 #pragma unroll
       for (int n = 0; n < COILS / 4; ++n) {
         const Split b0(v[0][8 * n]), b1(v[1][8 * n]);
@@ -217,21 +210,18 @@ __device__ inline bool reaches(int first, int begin, int extent, int cells, int 
   return gap < extent || gap + taps > cells;
 }
 
-// The weights of the tile's cells along an axis; of an axis with one cell, 1.
-__device__ inline void weigh_cells(const Taps& taps, bool has_taps, int cells, int first, int begin, int extent, REAL t,
-                                   REAL* weights) {
-  if (!has_taps) {
-    weights[0] = 1;
-    return;
-  }
+// The weights of the tile's cells along an axis.
+__device__ inline void weigh_cells(const Taps& taps, int cells, int first, int begin, REAL t, REAL* weights) {
+  constexpr int extent = tile_x;  // that of every axis with a kernel
   for (int i = 0; i < extent; ++i) weights[i] = 0;
   REAL values[WIDTH];
   weigh(taps, t, values);
+  const bool meets_itself = cells < WIDTH;  // several taps then fall on one cell
   int i = first - begin;
 #pragma unroll
   for (int j = 0; j < WIDTH; ++j, ++i) {
     if (i + begin >= cells) i -= cells;
-    if (i >= 0 && i < extent) weights[i] += values[j];
+    if (i >= 0 && i < extent) weights[i] = meets_itself ? weights[i] + values[j] : values[j];
   }
 }
 
@@ -242,15 +232,18 @@ struct SpreadItem {
   U32 first, count;  // among the candidates
 };
 
-extern "C" __global__ void __launch_bounds__(threads)
+// Enough blocks side by side that some sum up while others look for samples.
+constexpr int blocks_at_once = sizeof(REAL) == 4 ? 768 / threads : 512 / threads;
+
+extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
     spread(Grid g, Taps taps, const SpreadItem* items, const U32* begins, const int* first, const REAL* t,
            Index samples, const Coils* values, Part* cells, REAL* partial) {
   __shared__ Candidates candidates;
   __shared__ int found_by_warp[warps];
   __shared__ unsigned char reach[batch];
   // One more, of zeros, fills up products.
-  __shared__ __align__(16) REAL weights[(batch + 1) * stride];
-  __shared__ Coils staged[batch + 1];
+  __shared__ REAL weights[(batch + 1) * stride];
+  __shared__ Staged staged[batch + 1];
 
   const SpreadItem item = items[blockIdx.x];
   const Corner corner(g, item.tile);
@@ -265,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(threads)
   __shared__ unsigned short all_places[warps][40];
   unsigned short* places = all_places[warp];
   if (threadIdx.x < stride) weights[batch * stride + threadIdx.x] = 0;
-  if (threadIdx.x < COILS) staged[batch].of[threadIdx.x] = {0, 0};
+  if (threadIdx.x < COILS) staged[batch].of.of[threadIdx.x] = {0, 0};
 #endif
 
   int run = 0;
@@ -295,9 +288,12 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
     if (is_found) {
       REAL* w = weights + place * stride;
-      weigh_cells(taps, DIMS == 3, g.cells[0], fz, corner.z, tile_z, t[i], w);
-      weigh_cells(taps, DIMS >= 2, g.cells[1], fy, corner.y, tile_y, t[samples + i], w + weights_y);
-      weigh_cells(taps, WIDTH > 1, g.cells[2], fx, corner.x, tile_x, t[2 * samples + i], w + weights_x);
+      for (int d = 0; d < 3 - DIMS; ++d) w[d] = 1;
+      // One axis after the other: all at once would take the registers of the sums.
+#pragma unroll 1
+      for (int d = 3 - DIMS; d < 3; ++d)
+        weigh_cells(taps, g.cells[d], first[d * samples + i], d == 0 ? corner.z : d == 1 ? corner.y : corner.x,
+                    t[d * samples + i], w + (3 - DIMS) + (d - (3 - DIMS)) * tile_x);
       unsigned mask = 0;
       for (int half = 0; half < 2; ++half) {
         if (DIMS < 3 || reaches(fz, corner.z + half * part_z, part_z, g.cells[0], g.taps[0])) mask |= 16 << half;
@@ -305,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         if (reaches(fx, corner.x + half * part_x, part_x, g.cells[2], g.taps[2])) mask |= 1 << half;
       }
       reach[place] = (unsigned char)mask;
-      staged[place] = values[i];
+      staged[place].of = values[i];
     }
     __syncthreads();
 
@@ -319,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(threads)
       while (mine != 0) {
         const int p = q + __ffs(mine) - 1;
         mine &= mine - 1;
-        sums.add(weights + p * stride, staged[p]);
+        sums.add(weights + p * stride, staged[p].of);
       }
 #else
       if (is_mine) places[waiting + __popc(mine & ((1u << lane) - 1))] = (unsigned short)(q + lane);
