@@ -7,6 +7,7 @@
 
 #include "fourier/cuda/dft_product.hpp"
 #include "fourier/cuda/ladder.hpp"
+#include "fourier/cuda/off_resonance.hpp"
 #include "runtime/cuda/kernel.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/transfer.hpp"
@@ -139,6 +140,7 @@ OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape m
 std::vector<KernelInstance> dft_kernel_instances() {
   std::vector<KernelInstance> all = dft_product_instances();
   for (const KernelInstance& rung : ladder_kernel_instances()) all.push_back(rung);
+  for (const KernelInstance& segments : time_segment_kernel_instances()) all.push_back(segments);
   for (const bool is_single : {true, false}) {
     all.push_back(direct_instance<float>(is_single));
     all.push_back(direct_instance<double>(is_single));
