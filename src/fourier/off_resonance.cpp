@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "fourier/cpu/off_resonance.hpp"
-#include "fourier/cuda/dft.hpp"
+#include "fourier/cuda/off_resonance.hpp"
 #include "fourier/reference/off_resonance.hpp"
 #include "spinloom/core/error.hpp"
 
@@ -105,8 +105,11 @@ OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape m
   count(prepend(coils, matrix));  // throws when voxels cannot be counted
   if (!(options.tolerance > 0))
     throw ArgumentError(fmt::format("exact DFT: tolerance {} is not above 0", options.tolerance));
-  if (device.kind == DeviceKind::cuda)
-    throw BackendUnavailable("cuda", "off-resonance has no CUDA backend; choose --device cpu");
+  if (device.kind == DeviceKind::cuda) {
+    const auto chosen = cuda::choose_off_resonance_method<Real>(device, options.tolerance);
+    return cuda::make_off_resonance_dft<Real>(std::move(trajectory), std::move(matrix), std::move(b0), coils,
+                                              device, chosen.method, chosen.interpolation);
+  }
   return std::make_shared<DirectDft<Real>>(std::move(trajectory), std::move(matrix), std::move(b0), coils,
                                            device.kind == DeviceKind::reference);
 }

@@ -26,6 +26,7 @@ struct ProductResults {
   const cfloat* outer_table = nullptr;
   cfloat* partial = nullptr;
   int groups = 0, outers = 0, columns_per_coil = 0;
+  const int* part_starts = nullptr;
 };
 
 /// An operand of a matrix product: FP16 values and, when split, what they lack (else null).
@@ -33,10 +34,13 @@ struct Operand {
   const std::byte* hi;
   const std::byte* lo;
   Index rows;
+  /// The same operand from a row on (a multiple of 8), as the product's first operand.
+  Operand from(Index row) const { return {hi + row * 128, lo == nullptr ? nullptr : lo + row * 128, rows}; }
 };
 
-/// k is cut into `parts` parts, each of which makes sums of its own; k_blocks counts blocks of 64.
+/// k is cut into `parts` parts, each of which makes sums of its own; k_blocks counts blocks of 64. Of the first operand
+/// `a_used` rows are used, or all for 0; a sample's place in tables and partial sums is its row.
 void launch_product(const Context& context, const ProductKernel& kernel, const Operand& a, const Operand& b,
-                    Index k_blocks, Index parts, const ProductResults& results);
+                    Index k_blocks, Index parts, const ProductResults& results, Index a_used = 0);
 
 }  // namespace spinloom::cuda

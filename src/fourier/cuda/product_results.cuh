@@ -12,6 +12,8 @@ struct Results {
   float2* partial;
   int groups, outers;
   int columns_per_coil;
+  // Where the parts of k begin, in blocks, and where the last ends; null when all are of one length.
+  const int* part_starts;
 };
 
 #if FORWARD
