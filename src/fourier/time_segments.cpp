@@ -41,6 +41,12 @@ class Segments final : public LinearOperator<Real> {
   }
   Shape domain() const override { return plain_->domain(); }
   Shape range() const override { return plain_->range(); }
+  Device device() const override { return device_; }
+  /// What lies on the host is copied for the call.
+  bool takes(Device x, Device y) const override {
+    const auto is_here = [&](Device d) { return d.kind != DeviceKind::cuda || d == device_; };
+    return is_here(x) && is_here(y);
+  }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {
@@ -129,8 +135,8 @@ TimeSegments normal_time_segments(const OffResonance& b0, double tolerance) {
 }
 
 template <class Real>
-OperatorPtr<Real> make_off_resonance(OperatorPtr<Real> plain, OffResonancePtr b0, double tolerance,
-                                     Device device) {
+OperatorPtr<Real> make_off_resonance(OperatorPtr<Real> plain, OffResonancePtr b0, double tolerance) {
+  const Device device = plain->device();
   const Shape domain = plain->domain(), range = plain->range();
   if (domain.size() < 2 || range.size() != 2 || domain[0] != range[0])
     throw ShapeError(
@@ -157,9 +163,9 @@ OperatorPtr<Real> make_off_resonance_normal(std::shared_ptr<const Trajectory> tr
                                                 coils, options.tolerance);
 }
 
-#define SPINLOOM_INSTANTIATE(Real)                                                                   \
-  template OperatorPtr<Real> make_off_resonance(OperatorPtr<Real>, OffResonancePtr, double, Device); \
-  template OperatorPtr<Real> make_off_resonance_normal(std::shared_ptr<const Trajectory>, Shape,     \
+#define SPINLOOM_INSTANTIATE(Real)                                                               \
+  template OperatorPtr<Real> make_off_resonance(OperatorPtr<Real>, OffResonancePtr, double);     \
+  template OperatorPtr<Real> make_off_resonance_normal(std::shared_ptr<const Trajectory>, Shape, \
                                                        OffResonancePtr, Index, const NufftOptions&, Device);
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 
+#include "spinloom/recon/field_map.hpp"
 #include "spinloom/recon/reconstruct.hpp"
 
 namespace spinloom {
@@ -11,13 +12,22 @@ struct Reconstructor::Operators {
   Shape matrix;
   CoilTransform<float> fourier;  ///< unscaled, for any number of coils
   CoilTransform<float> gram;     ///< F^H F; empty when the pair is applied instead
+  OffResonancePtr off_resonance;  ///< null: none
+  std::shared_ptr<const Array<double>> field_map;
+  std::vector<float> times;  ///< of the samples, where there is a field map
   Array<double> weights;         ///< density compensation of all samples; empty until gridding_weights() makes it
 
   Operators(const Measurement& measurement, const ReconstructionOptions& options);
+  /// Puts the measurement's off-resonance, where it has a field map, into what was made without it.
+  void add_off_resonance(const Measurement& measurement, const ReconstructionOptions& options);
   bool serve(const Measurement& measurement) const {
-    return trajectory == measurement.trajectory && matrix == measurement.matrix;
+    return trajectory == measurement.trajectory && matrix == measurement.matrix &&
+           field_map == measurement.field_map_hz && (field_map == nullptr || times == measurement.sample_times_s);
   }
 };
+
+/// Whether the normal operator with off-resonance is one of convolutions. Else it is the pair.
+bool convolves_off_resonance(const ReconstructionOptions& options);
 
 /// Coils transformed at a time: what was asked for, else as many as leave three quarters of the memory alone.
 Index choose_coil_batch(Index coils, const Shape& matrix, Index asked);

@@ -198,7 +198,7 @@ void check_segments(double rounding) {
   const Shape matrix{9, 10, 11};
   const auto k = random_trajectory(matrix, 203, 1);
   const auto b0 = random_off_resonance(matrix, 203, 100, 0.02, 2, 20);
-  const auto segments = make_off_resonance<Real>(make_dft<Real>(k, matrix, 2, gpu), b0, 1e-3, gpu);
+  const auto segments = make_off_resonance<Real>(make_dft<Real>(k, matrix, 2, gpu), b0, 1e-3);
   testing::check_operator<Real>(segments, rounding, rounding);
   const auto exact = make_dft<Real>(k, matrix, b0, 2);
   const auto x = testing::random_array<Real>(exact->domain(), 4);

@@ -57,13 +57,13 @@ TimeSegments time_segments(const OffResonance& off_resonance, double tolerance);
 /// out comes on top. The adjoint is the exact conjugate transpose where F's is.
 ///
 /// plain    [coils, matrix...] -> [coils, samples]
-/// Devices  arrays may be anywhere that `plain` takes them; intermediate ones are on `device`
+/// Devices  that of `plain`; arrays may be on the host too, and are copied for the call
 /// Cost     segments times F
 /// Errors   ShapeError when plain does not fit; ArgumentError for a tolerance outside [1e-10, 1)
 /// Source   Sutton, Noll & Fessler 2003, IEEE Trans. Med. Imaging 22(2):178
 template <class Real>
-OperatorPtr<Real> make_off_resonance(OperatorPtr<Real> plain, OffResonancePtr off_resonance, double tolerance,
-                                     Device device = {});
+OperatorPtr<Real> make_off_resonance(OperatorPtr<Real> plain, OffResonancePtr off_resonance,
+                                     double tolerance);
 
 /// F^H F with off-resonance as a sum of convolutions, on the CPU:
 ///   sum_l exp(+2 pi i f t_l) T_l exp(-2 pi i f t_l),   T_l = F^H diag(a_l(t)) F without off-resonance

@@ -8,6 +8,7 @@ struct Plan {
   std::int64_t memory_bytes = 0;  ///< at its peak, the scan's own samples included
   double seconds = 0;             ///< a rough guess for one measurement, from counted operations and typical rates
   Index coil_batch = 0;           ///< coils transformed at a time
+  TimeSegments segments{0, 0}, normal_segments{0, 0};  ///< of off-resonance, where its operators are made of any
   std::vector<std::string> lines;  ///< sizes, units, operator, memory and time in words
 };
 
