@@ -21,10 +21,12 @@ __device__ inline float scale_of(unsigned largest_bits) {
   return __uint_as_float((unsigned)(e + 127) << 23);
 }
 
-/// What a voxel of off-resonance (hz, factor), see TimeInterpolation, is multiplied with at a time [s].
-__device__ inline Complexf turn_back(float2 voxel, double time) {
-  const double turns = (double)voxel.x * time;
+/// exp(-2 pi i hz time)
+__device__ inline Complexf turn_back(float hz, double time) {
+  const double turns = (double)hz * time;
   float s, c;
   sincospif((float)(-2 * (turns - rint(turns))), &s, &c);
-  return {c * voxel.y, s * voxel.y};
+  return {c, s};
 }
+// From snapshot to snapshot the turn is multiplied by that of a step, for a few steps that add no rounding worth mention.
+constexpr int steps_between_turns = 8;

@@ -165,40 +165,64 @@ extern "C" __global__ void __launch_bounds__(128)
 
 // Forward, rows 2 g and 2 g + 1 of the second operand: what multiplies cos and sin in the real and imaginary part of
 //   sum over the group's voxels of image exp(-i theta) = sum_q (a + b) cos - i (a - b) sin,
-// a and b being the two voxels that mirror one another. The operand has `rows` rows, of which these are from first_row on,
-// coil by coil. With a field (see dft_snapshots.cu) the image is what it is at `time`.
+// a and b being the two voxels that mirror one another. With a field (see dft_snapshots.cu) the image is what it is at the
+// times of `count` snapshots from `first` on, each in the rows of slot snapshot % slots, coil by coil; without, count is 1.
 extern "C" __global__ void __launch_bounds__(256)
-    make_image_rows(Layout g, const float2* image, const unsigned* largest, const float2* field, double time,
-                    Index rows, Index first_row, char* hi, char* lo) {
+    make_image_rows(Layout g, const float2* image, const unsigned* largest, const float2* field, double first_time,
+                    double step, int first, int count, int slots, char* hi, char* lo) {
   const int piece = blockIdx.x * 8 + threadIdx.x % 8, group = blockIdx.y * 32 + threadIdx.x / 8,
-            coil = blockIdx.z;
+            coil = blockIdx.z, coils = gridDim.z;
   if (8 * piece >= g.columns || 2 * group >= g.rows) return;
-  const Index row = first_row + (Index)coil * g.rows + 2 * group;
-  float re[8] = {}, im[8] = {};
+  const Index rows = (Index)slots * coils * g.rows;
+  Complexf value[8] = {}, turn[8], next[8];  // of four voxels, then of their mirrors
+  float hz[8] = {};
   if (group < g.groups) {
     const float scale = scale_of(largest[coil]);
     const int z = group / g.outers, outer = group % g.outers, last = g.nx * g.fold - 1;
     const float2* plane = image + ((Index)coil * g.nz + z) * g.ny * g.nx;
-    const auto voxel = [&](int j) {
+    const auto load = [&](int j, int i) {
       const int y = g.fold * outer + j / g.nx;
-      if (y >= g.ny) return Complexf{0, 0};
+      if (y >= g.ny) return;
       const float2 v = plane[(Index)y * g.nx + j % g.nx];
-      const Complexf scaled = {v.x * scale, v.y * scale};
-      return field == nullptr ? scaled : scaled * turn_back(field[((Index)z * g.ny + y) * g.nx + j % g.nx], time);
+      value[i] = {v.x * scale, v.y * scale};
+      if (field == nullptr) return;
+      const float2 f = field[((Index)z * g.ny + y) * g.nx + j % g.nx];
+      value[i] = {value[i].re * f.y, value[i].im * f.y};
+      hz[i] = f.x;
     };
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int q = 4 * piece + i;
       if (q >= g.half) continue;
-      const Complexf a = voxel(q), b = q == last - q ? Complexf{0, 0} : voxel(last - q);
+      load(q, i);
+      if (q != last - q) load(last - q, 4 + i);
+    }
+  }
+  for (int s = 0; s < count; ++s) {
+    float re[8], im[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (field == nullptr) {
+        turn[i] = {1, 0};
+      } else if (s % steps_between_turns == 0) {
+        turn[i] = turn_back(hz[i], first_time + step * (first + s));
+        if (s == 0 && count > 1) next[i] = turn_back(hz[i], step);
+      } else {
+        turn[i] = turn[i] * next[i];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const Complexf a = value[i] * turn[i], b = value[4 + i] * turn[4 + i];
       re[2 * i] = a.re + b.re;
       re[2 * i + 1] = a.im - b.im;
       im[2 * i] = a.im + b.im;
       im[2 * i + 1] = b.re - a.re;
     }
+    const Index row = ((Index)((first + s) % slots) * coils + coil) * g.rows + 2 * group;
+    store_piece(hi, lo, piece_offset(rows, row, 8 * piece), re);
+    store_piece(hi, lo, piece_offset(rows, row + 1, 8 * piece), im);
   }
-  store_piece(hi, lo, piece_offset(rows, row, 8 * piece), re);
-  store_piece(hi, lo, piece_offset(rows, row + 1, 8 * piece), im);
 }
 
 // Adjoint, last step: image from the product's sums [part][coil][row][column], parts added in order.

@@ -131,7 +131,7 @@ void DftMatrixProduct::forward_batch(const std::uint64_t* k, Index samples, Inde
   const Scratch<cfloat> partial(context_, static_cast<std::size_t>(coils * tiles * width));
 
   make.find_largest(image, spinloom::count(matrix_));
-  make.make_image_rows(image, nullptr, 0, b, 0);
+  make.make_image_rows(image, b);
   for_chunks(context_, samples, width, [&](Index first, Index chunk) {
     const int w = static_cast<int>(chunk);
     make.make_tables(k, samples, first, w, nullptr);

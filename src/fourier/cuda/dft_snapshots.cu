@@ -65,18 +65,17 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     voxel[i] = exists[i] ? field[((Index)z * g.ny + ys[i]) * g.nx + xs[i]] : make_float2(0, 0);
-    next[i] = turn_back(make_float2(voxel[i].x, 1), -step);
+    next[i] = turn_back(voxel[i].x, -step);
   }
   const Index part_size = (Index)gridDim.z * g.rows * g.columns;
   const float* at = sums + ((Index)coil * g.rows + 2 * group) * g.columns + 2 * q;
   for (int part = 0; part < parts; ++part, at += part_size) {
     const int snapshot = snapshots[part], moved = part == 0 ? -1 : snapshot - snapshots[part - 1];
-    // Steps are products of the one before, for a few steps that add no rounding worth mention.
     if (moved != 0) {
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        turn[i] = moved == 1 && part % 8 != 0 ? turn[i] * next[i]
-                                              : turn_back(make_float2(voxel[i].x, 1), -(first_time + step * snapshot));
+        turn[i] = moved == 1 && part % steps_between_turns != 0 ? turn[i] * next[i]
+                                              : turn_back(voxel[i].x, -(first_time + step * snapshot));
     }
     const float2 r = *(const float2*)at, m = *(const float2*)(at + g.columns);
     const Complexf own = turn[0] * Complexf{r.x - m.y, m.x + r.y}, other = turn[1] * Complexf{r.x + m.y, m.x - r.y};
@@ -106,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (s < 0) return;
   double re = 0, im = 0;
   for (int tap = 0; tap < taps; ++tap) {
-    const float2 w = weights[tap * samples + s];
+    const float2 w = weights[(pieces.snapshot[piece] + tap) % taps * samples + s];
     double tap_re = 0, tap_im = 0;
     for (int tile = 0; tile < tiles; ++tile) {
       const float2 v = partial[(((Index)tap * coils + coil) * tiles + tile) * width + q];

@@ -13,9 +13,10 @@ extern const KernelSource dft_snapshots_source;
 namespace {
 
 /// Operands of an adjoint chunk, and the sums of its pieces; more pieces at once read and write the image less often and
-/// leave fewer multiprocessors idle at the end. A forward chunk should stay in the level 2 cache.
-constexpr Index adjoint_chunk_bytes = Index{256} << 20, sums_bytes = Index{128} << 20,
-                forward_chunk_bytes = Index{64} << 20;
+/// leave fewer multiprocessors idle at the end. Samples of a forward chunk should stay in the level 2 cache.
+constexpr Index adjoint_chunk_bytes = Index{512} << 20, sums_bytes = Index{512} << 20,
+                forward_chunk_bytes = Index{64} << 20, snapshot_bytes = Index{128} << 20;
+constexpr Index most_windows_at_once = 16;
 constexpr Index shortest_piece = 2048, longest_piece = 32768;
 constexpr Index most_pieces = 64;
 /// As in dft_product.cpp, in chunks.
@@ -138,54 +139,56 @@ void OffResonanceProduct::forward_batch(Index coils, const cfloat* image, cfloat
   const DftLayout g = choose_dft_layout(matrix_, taps * coils_, forward_costs);
   const ProductKernel& kernel = product_kernel(is_split_, true, has_warpgroups_);
   const PieceTable& table = of_windows_.table();
-  const Index tiles = g.rows / kernel.tile_columns, rows = taps * coils * g.rows;
-  const Index bytes = 2 * Index{g.columns} * (is_split_ ? 2 : 1) + table_bytes(g) + 8 * taps * coils * tiles;
+  const Index tiles = g.rows / kernel.tile_columns, rows = coils * g.rows, parts = is_split_ ? 2 : 1;
+  const Index bytes = 2 * Index{g.columns} * parts + table_bytes(g) + 8 * taps * coils * tiles;
   const Index most_width = std::min(std::max(table.longest, forward_chunk_bytes / bytes / 128 * 128),
                                     table.width(0, table.count()));
+  // Several windows at once leave fewer multiprocessors idle, and read the image once for all their snapshots.
+  const Index slots =
+      std::clamp(snapshot_bytes / (2 * rows * g.columns * parts), taps, taps + most_windows_at_once - 1);
 
   const Operands make(context_, g, is_split_, most_width, coils);
-  const OperandMemory a(context_, most_width, g.columns, is_split_), b(context_, rows, g.columns, is_split_);
+  const OperandMemory a(context_, most_width, g.columns, is_split_),
+      b(context_, slots * rows, g.columns, is_split_);
   const Scratch<cfloat> partial(context_, static_cast<std::size_t>(taps * coils * tiles * most_width));
   const Scratch<std::uint64_t> chunk_k(context_, static_cast<std::size_t>(3 * most_width));
+  const DevicePieces pieces = of_windows_.on_device();
 
   make.find_largest(image, count(matrix_));
-  std::vector<Index> held(static_cast<std::size_t>(taps), -1);  // which snapshot stands in each tap's rows
-  Index chunks = 0;
+  const auto window = [&](Index piece) { return Index{table.snapshot[PieceTable::at(piece)]}; };
+  Index chunks = 0, made = 0;  // snapshots before `made` are in their slots, as far as they are still needed
   for (Index from = 0, to = 0; from < table.count(); from = to) {
     check_interrupt();
     for (to = from + 1; to < table.count(); ++to)
-      if (table.width(from, to + 1) > most_width) break;
+      if (table.width(from, to + 1) > most_width || window(to) + taps - window(from) > slots) break;
     const int w = static_cast<int>(table.width(from, to)), first_piece = static_cast<int>(from);
-    launch(context_, instance(), "gather_samples", {blocks_of(w, 256), 3}, {256}, 0, of_windows_.on_device(),
-           first_piece, snapshots_.k.data(), snapshots_.order.data(), snapshots_.weights.data(),
-           static_cast<int>(taps), samples_, static_cast<const cfloat*>(nullptr), w, chunk_k.data(),
-           static_cast<cfloat*>(nullptr));
+    launch(context_, instance(), "gather_samples", {blocks_of(w, 256), 3}, {256}, 0, pieces, first_piece,
+           snapshots_.k.data(), snapshots_.order.data(), snapshots_.weights.data(), static_cast<int>(taps),
+           samples_, static_cast<const cfloat*>(nullptr), w, chunk_k.data(), static_cast<cfloat*>(nullptr));
     make.make_tables(chunk_k.data(), w, 0, w, nullptr);
+    make.make_forward_samples(w, a);
+    const Index first = std::max(made, window(from)), last = window(to - 1) + taps;
+    if (first < last)
+      make.make_image_rows(image, b, snapshots_.field.data(), choice.time(0), choice.time(1) - choice.time(0),
+                           first, last - first, slots);
+    made = last;
+    ProductResults results;
+    results.z_table = make.z_table.data();
+    results.outer_table = make.outer_table.data();
+    results.partial = partial.data();
+    results.groups = g.groups;
+    results.outers = g.outers;
+    results.columns_per_coil = g.rows;
+    results.piece_of_unit = pieces.of_unit + table.start[PieceTable::at(from)];
+    results.snapshot_of_piece = pieces.snapshot;
+    results.slots = static_cast<int>(slots);
+    results.coils = static_cast<int>(coils);
     Operand samples = a.operand();
     samples.rows = w;
-    make.make_forward_samples(w, a);
-    for (Index piece = from; piece < to; ++piece) {
-      for (Index j = table.snapshot[PieceTable::at(piece)], last = j + taps; j < last; ++j) {
-        Index& holds = held[static_cast<std::size_t>(j % taps)];
-        if (holds == j) continue;
-        make.make_image_rows(image, snapshots_.field.data(), choice.time(j), b, j % taps * coils * g.rows);
-        holds = j;
-      }
-      const Index row = table.width(from, piece);
-      ProductResults results;
-      results.z_table = make.z_table.data() + row;
-      results.outer_table = make.outer_table.data() + row;
-      results.partial = partial.data() + row;
-      results.groups = g.groups;
-      results.outers = g.outers;
-      results.columns_per_coil = g.rows;
-      launch_product(context_, kernel, samples.from(row), b.operand(), g.columns / 64, 1, results,
-                     table.width(piece, piece + 1));
-    }
+    launch_product(context_, kernel, samples, b.operand(), g.columns / 64, 1, results, taps * rows);
     launch(context_, instance(), "collect_samples", {blocks_of(w, 256), static_cast<unsigned>(coils)}, {256},
-           0, of_windows_.on_device(), first_piece, snapshots_.order.data(), snapshots_.weights.data(),
-           static_cast<int>(taps), static_cast<int>(tiles), partial.data(), make.largest.data(), samples_, w,
-           kspace);
+           0, pieces, first_piece, snapshots_.order.data(), snapshots_.weights.data(), static_cast<int>(taps),
+           static_cast<int>(tiles), partial.data(), make.largest.data(), samples_, w, kspace);
     if (++chunks % chunks_between_waits == 0) context_.synchronize();
   }
 }

@@ -52,9 +52,10 @@ const ProductKernel& product_kernel(bool is_split, bool is_forward, bool has_war
 }
 
 void launch_product(const Context& context, const ProductKernel& kernel, const Operand& a, const Operand& b,
-                    Index k_blocks, Index parts, const ProductResults& results, Index a_used) {
-  const Grid grid{static_cast<unsigned>((a_used == 0 ? a.rows : a_used) / kernel.tile_rows),
-                  static_cast<unsigned>(b.rows / kernel.tile_columns), static_cast<unsigned>(parts)};
+                    Index k_blocks, Index parts, const ProductResults& results, Index b_columns) {
+  const Grid grid{static_cast<unsigned>(a.rows / kernel.tile_rows),
+                  static_cast<unsigned>((b_columns == 0 ? b.rows : b_columns) / kernel.tile_columns),
+                  static_cast<unsigned>(parts)};
   const int blocks = static_cast<int>(k_blocks),
             blocks_per_part = static_cast<int>((k_blocks + parts - 1) / parts);
   launch(context, kernel.instance, "product", grid, {kernel.threads}, kernel.shared_bytes, a.hi, a.lo,

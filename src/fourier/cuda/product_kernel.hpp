@@ -27,6 +27,9 @@ struct ProductResults {
   cfloat* partial = nullptr;
   int groups = 0, outers = 0, columns_per_coil = 0;
   const int* part_starts = nullptr;
+  const int* piece_of_unit = nullptr;
+  const int* snapshot_of_piece = nullptr;
+  int slots = 1, coils = 1;
 };
 
 /// An operand of a matrix product: FP16 values and, when split, what they lack (else null).
@@ -34,13 +37,11 @@ struct Operand {
   const std::byte* hi;
   const std::byte* lo;
   Index rows;
-  /// The same operand from a row on (a multiple of 8), as the product's first operand.
-  Operand from(Index row) const { return {hi + row * 128, lo == nullptr ? nullptr : lo + row * 128, rows}; }
 };
 
-/// k is cut into `parts` parts, each of which makes sums of its own; k_blocks counts blocks of 64. Of the first operand
-/// `a_used` rows are used, or all for 0; a sample's place in tables and partial sums is its row.
+/// k is cut into `parts` parts, each of which makes sums of its own; k_blocks counts blocks of 64. Of the second operand
+/// `b_columns` rows make columns of the product, or all for 0.
 void launch_product(const Context& context, const ProductKernel& kernel, const Operand& a, const Operand& b,
-                    Index k_blocks, Index parts, const ProductResults& results, Index a_used = 0);
+                    Index k_blocks, Index parts, const ProductResults& results, Index b_columns = 0);
 
 }  // namespace spinloom::cuda

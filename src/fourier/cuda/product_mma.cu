@@ -34,7 +34,12 @@ extern "C" __global__ void __launch_bounds__(256)
             int k_blocks, int k_blocks_per_part, Results results) {
   extern __shared__ __align__(1024) char stages[];
   const unsigned shared = (unsigned)__cvta_generic_to_shared(stages);
-  const Index row0 = (Index)blockIdx.x * TILE_ROWS, column0 = (Index)blockIdx.y * tile_columns;
+  const Index row0 = (Index)blockIdx.x * TILE_ROWS;
+#if FORWARD
+  const Index column0 = first_column(results, tile_columns, row0);
+#else
+  const Index column0 = (Index)blockIdx.y * tile_columns;
+#endif
   int first_block = blockIdx.z * k_blocks_per_part;
   int blocks = max(0, min(k_blocks - first_block, k_blocks_per_part));
   if (results.part_starts != nullptr) {

@@ -70,13 +70,15 @@ struct Operands {
     run("make_forward_samples", {blocks_of(w, 128), static_cast<unsigned>(g.columns / 64)}, 128,
         inner_table.data(), x_table.data(), w, a.hi.data(), a.lo.data());
   }
-  /// The forward product's rows of all coils, from row `first` of b on; with `field`, a voxel's (hz, factor), as the image
-  /// is at `time`.
-  void make_image_rows(const cfloat* image, const cfloat* field, double time, const OperandMemory& b,
-                       Index first) const {
+  /// The forward product's rows of all coils. With `field`, a voxel's (hz, factor), those of `count` snapshots from `first`
+  /// on, at times first_time + step * snapshot, each in slot snapshot % slots.
+  void make_image_rows(const cfloat* image, const OperandMemory& b, const cfloat* field = nullptr,
+                       double first_time = 0, double step = 0, Index first = 0, Index count = 1,
+                       Index slots = 1) const {
     run("make_image_rows",
         {blocks_of(g.columns, 64), blocks_of(g.rows / 2, 32), static_cast<unsigned>(coils)}, 256, image,
-        largest.data(), field, time, b.rows, first, b.hi.data(), b.lo.data());
+        largest.data(), field, first_time, step, static_cast<int>(first), static_cast<int>(count),
+        static_cast<int>(slots), b.hi.data(), b.lo.data());
   }
 
   Context& context;

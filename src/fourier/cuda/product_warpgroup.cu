@@ -20,7 +20,12 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   __shared__ __align__(8) Turns barriers[2 * STAGES];
   const unsigned shared = (unsigned)__cvta_generic_to_shared(stages);
   const unsigned full = (unsigned)__cvta_generic_to_shared(barriers), empty = full + 8 * STAGES;
-  const Index row0 = (Index)blockIdx.x * tile_rows, column0 = (Index)blockIdx.y * TILE_COLUMNS;
+  const Index row0 = (Index)blockIdx.x * tile_rows;
+#if FORWARD
+  const Index column0 = first_column(results, TILE_COLUMNS, row0);
+#else
+  const Index column0 = (Index)blockIdx.y * TILE_COLUMNS;
+#endif
   int first_block = blockIdx.z * k_blocks_per_part;
   int blocks = max(0, min(k_blocks - first_block, k_blocks_per_part));
   if (results.part_starts != nullptr) {
