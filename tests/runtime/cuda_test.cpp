@@ -4,6 +4,7 @@
 
 #include "devices.hpp"
 #include "fourier/cuda/dft.hpp"
+#include "nlm/cuda/nlm.hpp"
 #include "ops/cuda/vector_ops.hpp"
 #include "runtime/cuda/compiler.hpp"
 #include "spinloom/core/error.hpp"
@@ -44,6 +45,7 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   if (const std::string why = cuda::compiler_problem(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::KernelInstance> all = cuda::vector_kernel_instances();
   for (auto& instance : cuda::dft_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::nlm_kernel_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
   for (const auto& instance : all)
     for (const int capability : {75, 80, 90}) {
