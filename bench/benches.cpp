@@ -10,8 +10,8 @@ const std::vector<Bench>& benches() {
       {"nufft", "the NUFFT, types 1 and 2, at three tolerances", takes_matrix | takes_samples, bench_nufft},
       {"normal", "the Toeplitz normal operator against FFTW on a padded grid", takes_matrix | takes_samples,
        bench_normal},
-      {"nlm", "non-local means: scikit-image's order, rows, and fused tiles", takes_matrix | takes_patch,
-       bench_nlm},
+      {"nlm", "non-local means: scikit-image's order, rows, and fused tiles; on a GPU its tiers of caching",
+       takes_matrix | takes_patch | runs_on_gpu, bench_nlm},
       {"stencil", "stencil sweeps and temporal blocking against the speed of memory",
        takes_matrix | takes_stencil, bench_stencil},
   };

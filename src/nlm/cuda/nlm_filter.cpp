@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "nlm/cuda/nlm_launch.hpp"
+#include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 
 namespace spinloom::cuda {
@@ -45,7 +48,12 @@ Index pairs_per_launch(const Context& context, double pairs_per_second) {
 template <class Real>
 NlmFilter<Real>::NlmFilter(Context& context, const NlmProblem& problem, bool is_plain,
                            const NlmLargest& largest)
-    : context_(context), problem_(problem), is_plain_(is_plain), largest_(largest) {}
+    : context_(context), problem_(problem), is_plain_(is_plain), largest_(largest) {
+  for (std::size_t a = 0; a < nlm_axes; ++a)
+    if (problem.extent[a] + 2 * (problem.distance[a] + problem.patch[a]) >= (Index{1} << 30))
+      throw ArgumentError(fmt::format("nlm: {} voxels along an axis; at most 2^30 are possible on {}",
+                                      problem.extent[a], to_string(problem.device)));
+}
 
 template <class Real>
 std::size_t NlmFilter<Real>::room(Index planes, bool has_guide, bool has_sigma_map) const {
@@ -81,7 +89,7 @@ void NlmFilter<Real>::filter(const NlmSlab<Real>& slab, const std::function<void
 
 std::vector<KernelInstance> nlm_kernel_instances() {
   std::vector<KernelInstance> all = nlm_pad_instances();
-  for (const auto& more : {nlm_tile_instances(), nlm_direct_instances()})
+  for (const auto& more : {nlm_tile_instances(), nlm_direct_instances(), nlm_tier_instances()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

@@ -57,5 +57,6 @@ void launch_direct(Context& context, const NlmWork<Real>& work);
 
 std::vector<KernelInstance> nlm_tile_instances();
 std::vector<KernelInstance> nlm_direct_instances();
+std::vector<KernelInstance> nlm_tier_instances();
 
 }  // namespace spinloom::cuda

@@ -32,10 +32,11 @@ void launch_pad(const char* kernel, const Context& context, const NlmProblem& pr
               problem.extent, channels,     static_cast<Real>(unit), gain};
   p.first[static_cast<std::size_t>(planes.axis)] = planes.first;
   constexpr unsigned rows_per_block = 4;
-  const Index rows = region.padded[0] * region.padded[1] * region.padded[2];
-  const auto blocks =
-      static_cast<unsigned>(std::min<Index>((rows + rows_per_block - 1) / rows_per_block, 1 << 20));
-  launch(context, instance<Real>(), kernel, {blocks}, {64, rows_per_block}, 0, planes.data, p, to);
+  const auto along = [&](std::size_t axis, Index per_block, Index most) {
+    return static_cast<unsigned>(std::min((region.padded[axis] + per_block - 1) / per_block, most));
+  };
+  const Grid grid{along(2, rows_per_block, Index{1} << 30), along(1, 1, 65535), along(0, 1, 65535)};
+  launch(context, instance<Real>(), kernel, grid, {64, rows_per_block}, 0, planes.data, p, to);
 }
 
 }  // namespace

@@ -14,28 +14,34 @@ struct Pad {
   double gain;      // of variances
 };
 
-__device__ inline Index reflect(Index i, Index n) {
+// Axes hold less than 2^30 elements.
+__device__ __noinline__ int reflect(int i, int n) {
   if (i >= 0 && i < n) return i;
   if (n == 1) return 0;
-  const Index period = 2 * (n - 1), r = (i % period + period) % period;
+  const int period = 2 * (n - 1), r = (i % period + period) % period;
   return r < n ? r : period - r;
 }
+__device__ inline Index source(const Pad& p, int axis, int i) {
+  return reflect((int)(p.begin[axis] - p.before[axis]) + i, (int)p.extent[axis]) - p.first[axis];
+}
 
-// store(element of the result, element of what is given, channel)
+// store(element of the result, element of what is given, channel). Rows are blockDim.y in a block; planes go along the
+// grid's y and z, which are shorter than an image may be.
 template <class Store>
 __device__ inline void for_each(const Pad& p, const Store& store) {
-  const Index rows = p.padded[0] * p.padded[1] * p.padded[2];
-  for (Index row = (Index)blockIdx.x * blockDim.y + threadIdx.y; row < rows; row += (Index)gridDim.x * blockDim.y) {
-    Index at[3] = {row / p.padded[2] / p.padded[1], row / p.padded[2] % p.padded[1], row % p.padded[2]}, from = 0;
-    for (int a = 0; a < 3; ++a)
-      from = from * p.given[a] + reflect(p.begin[a] + at[a] - p.before[a], p.extent[a]) - p.first[a];
-    for (Index x = threadIdx.x; x < p.padded[3]; x += blockDim.x) {
-      const Index source =
-          from * p.given[3] + reflect(p.begin[3] + x - p.before[3], p.extent[3]) - p.first[3];
-      for (Index c = 0; c < p.channels; ++c)
-        store((c * rows + row) * p.padded[3] + x, source * p.channels + c);
+  const Index channel = p.padded[0] * p.padded[1] * p.padded[2] * p.padded[3];
+  const int y = blockIdx.x * blockDim.y + threadIdx.y;
+  if (y >= p.padded[2]) return;
+  const Index from_y = source(p, 2, y);
+  for (int t = blockIdx.z; t < p.padded[0]; t += gridDim.z)
+    for (int z = blockIdx.y; z < p.padded[1]; z += gridDim.y) {
+      const Index from = ((source(p, 0, t) * p.given[1] + source(p, 1, z)) * p.given[2] + from_y) * p.given[3];
+      const Index to = ((t * p.padded[1] + z) * p.padded[2] + y) * p.padded[3];
+      for (int x = threadIdx.x; x < p.padded[3]; x += blockDim.x) {
+        const Index element = (from + source(p, 3, x)) * p.channels;
+        for (int c = 0; c < p.channels; ++c) store(c * channel + to + x, element + c);
+      }
     }
-  }
 }
 
 extern "C" __global__ void nlm_pad(const REAL* image, Pad p, REAL* result) {

@@ -188,8 +188,6 @@ bool can_be_tiled(const Context& context, const NlmProblem& p, bool is_plain) {
     return false;
   const Roles r(p);
   const Index x = p.samples(r.x), y = p.samples(r.y), z = p.samples(r.z);
-  for (const std::size_t a : {r.x, r.y, r.z})
-    if (p.extent[a] + 2 * p.distance[a] > (1 << 30)) return false;
   if (p.mode == NlmMode::classic) {
     if (std::max({x, y, z}) > 7) return false;
   } else if (std::is_same_v<Real, double>) {
