@@ -5,6 +5,7 @@
 #include "devices.hpp"
 #include "fourier/cuda/dft.hpp"
 #include "mri/cuda/encoding.hpp"
+#include "nlm/cuda/nlm.hpp"
 #include "ops/cuda/vector_ops.hpp"
 #include "runtime/cuda/compiler.hpp"
 #include "runtime/cuda/cufft.hpp"
@@ -52,6 +53,7 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   for (auto& instance : cuda::cg_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::encoding_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::difference_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::nlm_kernel_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
   for (const auto& instance : all)
     for (const int capability : {75, 80, 90}) {
