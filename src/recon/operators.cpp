@@ -61,17 +61,17 @@ void Reconstructor::Operators::add_off_resonance(const Measurement& measurement,
   gram = {};
   const double tolerance = options.tolerance;
   if (options.fourier == FourierKind::dft) {
-    fourier = cached([k = trajectory, m = matrix, d = options.device, b0, tolerance](Index coils) {
-      return make_dft<float>(k, m, b0, coils, d, {.tolerance = tolerance});
+    fourier = cached([k = trajectory, m = matrix, d = options.device, b0, tolerance](Index n) {
+      return make_dft<float>(k, m, b0, n, d, {.tolerance = tolerance});
     });
     return;
   }
-  fourier = cached([plain = std::move(fourier), b0, tolerance](Index coils) {
-    return make_off_resonance<float>(plain(coils), b0, tolerance);
+  fourier = cached([plain = std::move(fourier), b0, tolerance](Index n) {
+    return make_off_resonance<float>(plain(n), b0, tolerance);
   });
   if (convolves_off_resonance(options))
-    gram = cached([k = trajectory, m = matrix, b0, tolerance](Index coils) {
-      return make_off_resonance_normal<float>(k, m, b0, coils, {.tolerance = tolerance});
+    gram = cached([k = trajectory, m = matrix, b0, tolerance](Index n) {
+      return make_off_resonance_normal<float>(k, m, b0, n, {.tolerance = tolerance});
     });
 }
 
