@@ -185,9 +185,10 @@ class CudaNufft final : public LinearOperator<Real> {
     const NufftKernels& k = layout_.kernels;
     const Grid blocks{static_cast<unsigned>(points_.interpolation.size()),
                       static_cast<unsigned>(groups * (k.coils / k.pass))};
-    launch(context_, k.interpolate(), "interpolate", blocks, {256}, k.interpolation_bytes(), layout_.grid,
-           taps_, points_.interpolation.data(), points_.first.data(), points_.fraction.data(),
-           points_.order.data(), points_.samples, static_cast<int>(coils), grid, kspace);
+    launch(context_, k.interpolate(), "interpolate", blocks, {static_cast<unsigned>(k.threads)},
+           k.interpolation_bytes(), layout_.grid, taps_, points_.interpolation.data(), points_.first.data(),
+           points_.fraction.data(), points_.order.data(), points_.samples, static_cast<int>(coils), grid,
+           kspace);
   }
   void spread(const Complex* kspace, Index coils, Index groups, Complex* grid) const {
     const NufftKernels& k = layout_.kernels;

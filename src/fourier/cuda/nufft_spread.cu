@@ -55,18 +55,24 @@ struct Sums {
     x = part.x + (DIMS == 3 ? lane % 4 : DIMS == 2 ? lane % 8 : lane * 2);
     for (int i = 0; i < reals_of_lane; ++i) (&of[0][0][0])[i] = 0;
   }
-  __device__ void add(const REAL* w, const Coils& v) {
-    const REAL* slow = w + (DIMS == 3 ? z : DIMS == 2 ? weights_y + y : weights_x + x);
-    REAL factor = 1;
-    if (DIMS == 3) factor = w[weights_y + y] * w[weights_x + x];
-    if (DIMS == 2) factor = w[weights_x + x];
-    const REAL w0 = factor * slow[0], w1 = factor * slow[1];
+  // Of `count` samples, by their places.
+  __device__ void add(const unsigned char* places, int count, const REAL* weights, const Staged* values) {
+    for (int at = 0; at < count; ++at) {
+      const int place = places[at];
+      const REAL* w = weights + place * stride;
+      const Coils v = values[place].of;
+      const REAL* slow = w + (DIMS == 3 ? z : DIMS == 2 ? weights_y + y : weights_x + x);
+      REAL factor = 1;
+      if (DIMS == 3) factor = w[weights_y + y] * w[weights_x + x];
+      if (DIMS == 2) factor = w[weights_x + x];
+      const REAL w0 = factor * slow[0], w1 = factor * slow[1];
 #pragma unroll
-    for (int c = 0; c < COILS; ++c) {
-      of[0][c][0] += w0 * v.of[c].re;
-      of[0][c][1] += w0 * v.of[c].im;
-      of[1][c][0] += w1 * v.of[c].re;
-      of[1][c][1] += w1 * v.of[c].im;
+      for (int c = 0; c < COILS; ++c) {
+        of[0][c][0] += w0 * v.of[c].re;
+        of[0][c][1] += w0 * v.of[c].im;
+        of[1][c][0] += w1 * v.of[c].re;
+        of[1][c][1] += w1 * v.of[c].im;
+      }
     }
   }
   __device__ void store(const Grid& g, const Corner& corner, int group, Part* cells) const {
@@ -87,7 +93,7 @@ struct Split {
   unsigned high, low;
   __device__ Split(float v) {
     if (PRODUCTS == 1) {
-      asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(v));
+      high = __float_as_uint(v) + 0x1000u;  // what is below is cut off
       low = 0;
     } else {
       high = __float_as_uint(v) & 0xffffe000u;
@@ -117,47 +123,52 @@ struct Sums {
     column = threadIdx.x % 4;
     for (int i = 0; i < reals_of_lane; ++i) (&of[0][0][0])[i] = 0;
   }
-  // Of 8 samples, by their places.
-  __device__ void add(const unsigned short* places, const float* weights, const Staged* values) {
-    float a[2], b[2];
-    float wz[2][part_z];
-    const float* v[2];
+  // Of `count` samples, by their places; up to 7 of zero values follow them.
+  __device__ void add(const unsigned char* places, int count, const float* weights, const Staged* values) {
+    for (int at = 0; at < count; at += 8) {
+      float a[2], b[2], wz[2][part_z];
+      const float* v[2];
 #pragma unroll
-    for (int s = 0; s < 2; ++s) {
-      const int place = places[column + 4 * s];
-      const float* w = weights + place * stride;
-      const float wx = w[weights_x + x + row % 4];
-      a[s] = wx * w[weights_y + y + row / 4];
-      b[s] = wx * w[weights_y + y + row / 4 + 2];
+      for (int s = 0; s < 2; ++s) {
+        const int place = places[at + column + 4 * s];
+        const float* w = weights + place * stride;
+        const float wx = w[weights_x + x + row % 4];
+        a[s] = wx * w[weights_y + y + row / 4];
+        b[s] = wx * w[weights_y + y + row / 4 + 2];
 #pragma unroll
-      for (int k = 0; k < part_z; ++k) wz[s][k] = w[z + k];
-      v[s] = (const float*)(values + place) + row;
-    }
-#pragma unroll
-    for (int k = 0; k < part_z; ++k) {
-      const Split a0(a[0] * wz[0][k]), a1(b[0] * wz[0][k]), a2(a[1] * wz[1][k]), a3(b[1] * wz[1][k]);
+        for (int k = 0; k < part_z; ++k) wz[s][k] = w[z + k];
+        v[s] = (const float*)(values + place) + row;
+      }
 #pragma unroll
       for (int n = 0; n < COILS / 4; ++n) {
         const Split b0(v[0][8 * n]), b1(v[1][8 * n]);
-        if (PRODUCTS == 3) {
-          multiply(of[k][n], a0.low, a1.low, a2.low, a3.low, b0.high, b1.high);
-          multiply(of[k][n], a0.high, a1.high, a2.high, a3.high, b0.low, b1.low);
+#pragma unroll
+        for (int k = 0; k < part_z; ++k) {
+          const Split a0(a[0] * wz[0][k]), a1(b[0] * wz[0][k]), a2(a[1] * wz[1][k]), a3(b[1] * wz[1][k]);
+          if (PRODUCTS == 3) {
+            multiply(of[k][n], a0.low, a1.low, a2.low, a3.low, b0.high, b1.high);
+            multiply(of[k][n], a0.high, a1.high, a2.high, a3.high, b0.low, b1.low);
+          }
+          multiply(of[k][n], a0.high, a1.high, a2.high, a3.high, b0.high, b1.high);
         }
-        multiply(of[k][n], a0.high, a1.high, a2.high, a3.high, b0.high, b1.high);
       }
     }
   }
   __device__ void store(const Grid& g, const Corner& corner, int group, Part* cells) const {
+    const int iz = corner.z + z, iy = corner.y + y + row / 4, ix = corner.x + x + row % 4;
+    if (ix >= g.cells[2]) return;
+    Part* first = cells + row_of(g, group, iz, iy, 0) + ix;
+    const Index plane = (Index)g.cells[1] * parts * g.cells[2], two_rows = 2 * parts * (Index)g.cells[2];
+#pragma unroll
     for (int k = 0; k < part_z; ++k)
+#pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int r = row + 8 * half;
+        if (iz + k >= g.cells[0] || iy + 2 * half >= g.cells[1]) continue;
+        Part* to = first + k * plane + half * two_rows;
 #pragma unroll
         for (int n = 0; n < COILS / 4; ++n) {
           const int coil = column + 4 * n;
-          store_cell(g, group, corner.z + z + k, corner.y + y + r / 4, corner.x + x + r % 4, cells,
-                     [&](int part, Part* to) {
-                       if (coil / PASS == part) to->of[coil % PASS] = {of[k][n][2 * half], of[k][n][2 * half + 1]};
-                     });
+          to[coil / PASS * (Index)g.cells[2]].of[coil % PASS] = {of[k][n][2 * half], of[k][n][2 * half + 1]};
         }
       }
   }
@@ -238,7 +249,7 @@ struct SpreadItem {
 };
 
 // Enough blocks side by side that some sum up while others look for samples.
-constexpr int blocks_at_once = sizeof(REAL) == 4 ? 768 / threads : 512 / threads;
+constexpr int blocks_at_once = (sizeof(REAL) == 8 ? 512 : PRODUCTS == 1 ? 1024 : 768) / threads;
 
 extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
     spread(Grid g, Taps taps, const SpreadItem* items, const U32* begins, const int* first, const REAL* t,
@@ -247,7 +258,6 @@ extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
   __shared__ int found_by_warp[warps];
   __shared__ U32 queue[batch + threads];
   __shared__ unsigned char reach[batch];
-  // One more, of zeros, fills up products.
   __shared__ REAL weights[(batch + 1) * stride];
   __shared__ Staged staged[batch + 1];
 
@@ -260,12 +270,11 @@ extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
   __syncthreads();
 
   Sums sums(part);
-#if PRODUCTS > 0
-  __shared__ unsigned short all_places[warps][40];
-  unsigned short* places = all_places[warp];
+  // A warp's samples among those staged; one more, of zeros, fills up products.
+  __shared__ unsigned char all_places[warps][batch + 8];
+  unsigned char* places = all_places[warp];
   if (threadIdx.x < stride) weights[batch * stride + threadIdx.x] = 0;
   if (threadIdx.x < COILS) staged[batch].of.of[threadIdx.x] = {0, 0};
-#endif
 
   int run = 0;
   int found = 0;  // samples in the queue
@@ -318,38 +327,16 @@ extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
     if (is_left) queue[threadIdx.x] = left;
     found -= count;
 
-#if PRODUCTS > 0
-    int waiting = 0;  // places of this warp's samples that do not fill a product yet
-#endif
+    int own = 0;
     for (int q = 0; q < count; q += 32) {
       const bool is_mine = q + lane < count && (reach[q + lane] & part.halves) == part.halves;
-      unsigned mine = __ballot_sync(~0u, is_mine);
-#if PRODUCTS == 0
-      while (mine != 0) {
-        const int p = q + __ffs(mine) - 1;
-        mine &= mine - 1;
-        sums.add(weights + p * stride, staged[p].of);
-      }
-#else
-      if (is_mine) places[waiting + __popc(mine & ((1u << lane) - 1))] = (unsigned short)(q + lane);
-      waiting += __popc(mine);
-      __syncwarp();
-      int done = 0;
-      for (; waiting - done >= 8; done += 8) sums.add(places + done, weights, staged);
-      waiting -= done;
-      const unsigned short kept = places[done + lane % 8];
-      __syncwarp();
-      if (lane < waiting) places[lane] = kept;
-      __syncwarp();
-#endif
+      const unsigned mine = __ballot_sync(~0u, is_mine);
+      if (is_mine) places[own + __popc(mine & ((1u << lane) - 1))] = (unsigned char)(q + lane);
+      own += __popc(mine);
     }
-#if PRODUCTS > 0
-    if (waiting > 0) {
-      if (lane >= waiting && lane < 8) places[lane] = batch;
-      __syncwarp();
-      sums.add(places, weights, staged);
-    }
-#endif
+    if (lane < 8) places[own + lane] = batch;
+    __syncwarp();
+    sums.add(places, own, weights, staged);
     __syncthreads();
   }
 
