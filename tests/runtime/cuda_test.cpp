@@ -7,6 +7,7 @@
 #include "fourier/cuda/nufft_fft.hpp"
 #include "fourier/cuda/nufft_kernels.hpp"
 #include "mri/cuda/encoding.hpp"
+#include "mri/cuda/phantom.hpp"
 #include "ops/cuda/vector_ops.hpp"
 #include "runtime/cuda/compiler.hpp"
 #include "runtime/cuda/cufft.hpp"
@@ -54,6 +55,7 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   for (auto& instance : cuda::cg_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::encoding_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::difference_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::phantom_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::nufft_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::nufft_fft_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
