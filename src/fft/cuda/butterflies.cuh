@@ -70,7 +70,7 @@ __device__ __forceinline__ void unrolled(const Body& body) {
 
 /// How a radix is composed: P transforms first, then R / P.
 __device__ constexpr int first_factor(int r) {
-  return r == 6 ? 3 : r == 8 ? 2 : r == 10 ? 5 : r == 12 || r == 16 ? 4 : r == 20 ? 5 : r == 24 ? 8 : 0;
+  return r == 6 || r == 9 || r == 18 ? 3 : r == 8 ? 2 : r == 10 || r == 15 ? 5 : r == 12 || r == 16 ? 4 : r == 20 ? 5 : r == 24 ? 8 : 0;
 }
 
 /// What a transform does beside its sum: exp(-+ pi i n / R) times its input or its output n, which turns it to the odd

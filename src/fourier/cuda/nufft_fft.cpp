@@ -24,7 +24,7 @@ struct Split {
   int a = 0, b = 0;
 };
 Split split(Index cells) {
-  constexpr int radices[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24};
+  constexpr int radices[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24};
   constexpr Index longest = 512;  // whose exchange fits the shared memory of any card
   Split best;
   if (cells > longest) return best;
@@ -134,7 +134,7 @@ void NufftFft<Real>::pass(std::size_t axis, bool is_inverse, Index coils, Index 
                             scale};
   launch(context_, instance(kernels_, s, is_inverse, is_planar), "transform_axis",
          {static_cast<unsigned>(blocks), static_cast<unsigned>(groups)},
-         {static_cast<unsigned>(lanes * std::max(s.a, s.b))},
+         {static_cast<unsigned>((lanes * std::max(s.a, s.b) + 31) / 32 * 32)},
          static_cast<std::size_t>(grid_.cells[axis]) * bytes_of_lanes, lines, planar, turns_[axis].data(), in,
          out);
 }
@@ -185,6 +185,11 @@ void NufftFft<Real>::inverse(Complex* grid, Index coils, Index groups, Real scal
   along(2, kernels_.dims == 3 ? grid : work.data(), image);
 }
 
+const KernelInstance& fft_instance(const NufftKernels& kernels, Index cells, bool is_inverse,
+                                   bool is_planar) {
+  return instance(kernels, split(cells), is_inverse, is_planar);
+}
+
 std::vector<KernelInstance> nufft_fft_instances() {
   std::vector<KernelInstance> all;
   for (const bool is_float : {true, false})
@@ -195,7 +200,7 @@ std::vector<KernelInstance> nufft_fft_instances() {
           kernels.coils = kernels.pass = is_float ? 8 : 4;
           if (cells == 192) kernels.pass /= 2;
           kernels.is_float = is_float;
-          all.push_back(instance(kernels, split(cells), is_inverse, is_planar));
+          all.push_back(fft_instance(kernels, cells, is_inverse, is_planar));
         }
   return all;
 }

@@ -9,7 +9,7 @@
 #include "../../fft/cuda/butterflies.cuh"
 typedef long long Index;
 
-constexpr int cells = A * B, lanes = 128 / (int)sizeof(Complex), threads = lanes * (A > B ? A : B);
+constexpr int cells = A * B, lanes = 128 / (int)sizeof(Complex), threads = (lanes * (A > B ? A : B) + 31) / 32 * 32;
 constexpr int exchanged = cells * lanes, parts = COILS / PASS;
 
 // Voxel n of N stands at frequency n - N / 2, which is cell (n - N / 2) mod cells.
