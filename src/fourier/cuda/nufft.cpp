@@ -199,9 +199,9 @@ class CudaNufft final : public LinearOperator<Real> {
     const auto rows = static_cast<unsigned>(groups);
     const Scratch<Complex> sorted(context_, static_cast<std::size_t>(groups * points_.samples * k.coils)),
         partial(context_, static_cast<std::size_t>(groups * points_.slots * layout_.slot_cells()));
-    // As in nufft_points.cu: 32 bytes of a sample at a time.
+    // As in nufft_points.cu: 32 bytes of a sample at a time, and four samples a thread.
     const Index at_once = std::min<Index>(k.coils, Index(32 / sizeof(Complex)));
-    const Index values = points_.samples * at_once;
+    const Index values = (points_.samples + 3) / 4 * at_once;
     launch(context_, k.points(), "sort_values",
            {static_cast<unsigned>((values + value_threads - 1) / value_threads),
             static_cast<unsigned>(groups * (k.coils / at_once))},

@@ -185,6 +185,11 @@ void NufftFft<Real>::inverse(Complex* grid, Index coils, Index groups, Real scal
   along(2, kernels_.dims == 3 ? grid : work.data(), image);
 }
 
+const KernelInstance& fft_instance(const NufftKernels& kernels, Index cells, bool is_inverse,
+                                   bool is_planar) {
+  return instance(kernels, split(cells), is_inverse, is_planar);
+}
+
 std::vector<KernelInstance> nufft_fft_instances() {
   std::vector<KernelInstance> all;
   for (const bool is_float : {true, false})
@@ -195,7 +200,7 @@ std::vector<KernelInstance> nufft_fft_instances() {
           kernels.coils = kernels.pass = is_float ? 8 : 4;
           if (cells == 192) kernels.pass /= 2;
           kernels.is_float = is_float;
-          all.push_back(instance(kernels, split(cells), is_inverse, is_planar));
+          all.push_back(fft_instance(kernels, cells, is_inverse, is_planar));
         }
   return all;
 }

@@ -7,7 +7,7 @@
 
 constexpr int warps = tile_z * tile_y * tile_x / 64, threads = 32 * warps;
 // Samples that a block looks at in one go: what shared memory holds.
-constexpr int batch = sizeof(REAL) == 4 ? threads : threads / 2;
+constexpr int batch = sizeof(REAL) == 4 ? threads / 8 * 7 : threads / 2;
 
 // A warp owns 64 cells of the tile, half of it along each axis.
 constexpr int part_z = DIMS == 3 ? 4 : 1, part_y = DIMS == 3 ? 4 : DIMS == 2 ? 8 : 1,
@@ -183,23 +183,28 @@ struct Neighbours {
 // The samples of those tiles, as runs of sorted samples.
 struct Candidates {
   U32 begin[32], offset[33];  // at most 4 tiles on each axis; tiles side by side hold samples side by side
+  // By one warp, a run a lane.
   __device__ void collect(const Grid& g, const Corner& corner, const U32* begins) {
     const Neighbours z(corner.z / tile_z, tile_z, g.cells[0], g.tiles[0], g.taps[0]),
         y(corner.y / tile_y, tile_y, g.cells[1], g.tiles[1], g.taps[1]),
         x(corner.x / tile_x, tile_x, g.cells[2], g.tiles[2], g.taps[2]);
+    const int lane = threadIdx.x, wrapped = lane % 2, iy = lane / 2 % y.count, iz = lane / 2 / y.count;
     const int end = x.first + x.count, straight = end < g.tiles[2] ? end : g.tiles[2];
-    const int from[2] = {x.first, 0}, to[2] = {straight, end - straight};
-    int runs = 0;
-    offset[0] = 0;
-    for (int iz = 0; iz < z.count; ++iz)
-      for (int iy = 0; iy < y.count; ++iy)
-        for (int part = 0; part < 2; ++part) {
-          if (from[part] >= to[part]) continue;
-          const U32 row = ((U32)((z.first + iz) % g.tiles[0]) * g.tiles[1] + (y.first + iy) % g.tiles[1]) * g.tiles[2];
-          begin[runs] = begins[row + from[part]];
-          offset[runs + 1] = offset[runs] + (begins[row + to[part]] - begin[runs]);
-          ++runs;
-        }
+    const int from = wrapped ? 0 : x.first, to = wrapped ? end - straight : straight;
+    U32 first = 0, size = 0;
+    if (iz < z.count && from < to) {
+      const U32 row = ((U32)((z.first + iz) % g.tiles[0]) * g.tiles[1] + (y.first + iy) % g.tiles[1]) * g.tiles[2];
+      first = begins[row + from];
+      size = begins[row + to] - first;
+    }
+    U32 sum = size;
+    for (int step = 1; step < 32; step *= 2) {
+      const U32 other = __shfl_up_sync(~0u, sum, step);
+      if (lane >= step) sum += other;
+    }
+    begin[lane] = first;
+    offset[lane + 1] = sum;
+    if (lane == 0) offset[0] = 0;
   }
 };
 
@@ -240,6 +245,7 @@ extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
            Index samples, const Coils* values, Part* cells, REAL* partial) {
   __shared__ Candidates candidates;
   __shared__ int found_by_warp[warps];
+  __shared__ U32 queue[batch + threads];
   __shared__ unsigned char reach[batch];
   // One more, of zeros, fills up products.
   __shared__ REAL weights[(batch + 1) * stride];
@@ -250,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
   const OwnCells part;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.y;
   values += group * samples;
-  if (threadIdx.x == 0) candidates.collect(g, corner, begins);
+  if (warp == 0) candidates.collect(g, corner, begins);
   __syncthreads();
 
   Sums sums(part);
@@ -262,48 +268,55 @@ extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
 #endif
 
   int run = 0;
-  for (U32 from = 0; from < item.count; from += batch) {
-    // Which of these candidates reach the tile, closed up in their order.
-    bool is_found = threadIdx.x < batch && from + threadIdx.x < item.count;
-    Index i = 0;
-    int fz = 0, fy = 0, fx = 0;
-    if (is_found) {
-      const U32 candidate = item.first + from + threadIdx.x;
-      while (candidate >= candidates.offset[run + 1]) ++run;
-      i = candidates.begin[run] + (candidate - candidates.offset[run]);
-      fz = first[i];
-      fy = first[samples + i];
-      fx = first[2 * samples + i];
-      is_found = reaches(fz, corner.z, tile_z, g.cells[0], g.taps[0]) &&
-                 reaches(fy, corner.y, tile_y, g.cells[1], g.taps[1]) &&
-                 reaches(fx, corner.x, tile_x, g.cells[2], g.taps[2]);
+  int found = 0;  // samples in the queue
+  for (U32 from = 0; from < item.count || found > 0;) {
+    // Which candidates reach the tile, closed up in their order, until there are enough to be staged at once.
+    while (from < item.count && found < batch) {
+      bool is_found = from + threadIdx.x < item.count;
+      U32 i = 0;
+      if (is_found) {
+        const U32 candidate = item.first + from + threadIdx.x;
+        while (candidate >= candidates.offset[run + 1]) ++run;
+        i = candidates.begin[run] + (candidate - candidates.offset[run]);
+        is_found = reaches(first[i], corner.z, tile_z, g.cells[0], g.taps[0]) &&
+                   reaches(first[samples + i], corner.y, tile_y, g.cells[1], g.taps[1]) &&
+                   reaches(first[2 * samples + i], corner.x, tile_x, g.cells[2], g.taps[2]);
+      }
+      const unsigned of_warp = __ballot_sync(~0u, is_found);
+      if (lane == 0) found_by_warp[warp] = __popc(of_warp);
+      __syncthreads();
+      int place = found + __popc(of_warp & ((1u << lane) - 1));
+      for (int w = 0; w < warps; ++w) {
+        if (w < warp) place += found_by_warp[w];
+        found += found_by_warp[w];
+      }
+      if (is_found) queue[place] = i;
+      from += threads;
+      __syncthreads();
     }
-    const unsigned found = __ballot_sync(~0u, is_found);
-    if (lane == 0) found_by_warp[warp] = __popc(found);
-    __syncthreads();
-    int place = __popc(found & ((1u << lane) - 1)), count = 0;
-    for (int w = 0; w < warps; ++w) {
-      if (w < warp) place += found_by_warp[w];
-      count += found_by_warp[w];
-    }
-    if (is_found) {
-      REAL* w = weights + place * stride;
+    const int count = found < batch ? found : batch;
+    if (threadIdx.x < count) {
+      const Index i = queue[threadIdx.x];
+      REAL* w = weights + threadIdx.x * stride;
+      staged[threadIdx.x].of = values[i];
       for (int d = 0; d < 3 - DIMS; ++d) w[d] = 1;
+      unsigned mask = DIMS == 3 ? 0 : DIMS == 2 ? 0x30 : 0x3c;
       // One axis after the other: all at once would take the registers of the sums.
 #pragma unroll 1
-      for (int d = 3 - DIMS; d < 3; ++d)
-        weigh_cells(taps, g.cells[d], first[d * samples + i], d == 0 ? corner.z : d == 1 ? corner.y : corner.x,
-                    t[d * samples + i], w + (3 - DIMS) + (d - (3 - DIMS)) * tile_x);
-      unsigned mask = 0;
-      for (int half = 0; half < 2; ++half) {
-        if (DIMS < 3 || reaches(fz, corner.z + half * part_z, part_z, g.cells[0], g.taps[0])) mask |= 16 << half;
-        if (DIMS < 2 || reaches(fy, corner.y + half * part_y, part_y, g.cells[1], g.taps[1])) mask |= 4 << half;
-        if (reaches(fx, corner.x + half * part_x, part_x, g.cells[2], g.taps[2])) mask |= 1 << half;
+      for (int d = 3 - DIMS; d < 3; ++d) {
+        const int own = first[d * samples + i], begin = d == 0 ? corner.z : d == 1 ? corner.y : corner.x;
+        weigh_cells(taps, g.cells[d], own, begin, t[d * samples + i], w + (3 - DIMS) + (d - (3 - DIMS)) * tile_x);
+        for (int half = 0; half < 2; ++half)
+          if (reaches(own, begin + half * part_x, part_x, g.cells[d], g.taps[d])) mask |= 1u << half << 2 * (2 - d);
       }
-      reach[place] = (unsigned char)mask;
-      staged[place].of = values[i];
+      reach[threadIdx.x] = (unsigned char)mask;
     }
+    // What did not fit waits for the next turn.
+    const bool is_left = batch + (int)threadIdx.x < found;
+    const U32 left = is_left ? queue[batch + threadIdx.x] : 0;
     __syncthreads();
+    if (is_left) queue[threadIdx.x] = left;
+    found -= count;
 
 #if PRODUCTS > 0
     int waiting = 0;  // places of this warp's samples that do not fill a product yet
