@@ -22,14 +22,14 @@ CoilTransform<float> cached(CoilTransform<float> make) {
 }  // namespace
 
 Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options)
-    : trajectory(measurement.trajectory), matrix(measurement.matrix), coils(measurement.coils()) {
+    : trajectory(measurement.trajectory), matrix(measurement.matrix), planned_coils(measurement.coils()) {
   if (options.device.kind == DeviceKind::cuda) {
     const DevicePlan plan = plan_device(device_needs(measurement, options), free_device_bytes(options.device),
                                         to_string(options.device));
     coil_batch = plan.coil_batch;
     streams_maps = plan.streams_maps;
   } else {
-    coil_batch = choose_coil_batch(coils, matrix, options.coil_batch);
+    coil_batch = choose_coil_batch(planned_coils, matrix, options.coil_batch);
   }
   const NufftOptions nufft{.tolerance = options.tolerance, .log = options.log};
   if (options.fourier == FourierKind::dft) {

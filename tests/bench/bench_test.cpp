@@ -88,6 +88,21 @@ TEST(BenchCommand, NlmChecksAndTimesItsLadder) {
   EXPECT_EQ(names, (std::multiset<std::string>{"classic", "fast", "fast", "rows", "scikit_image_order"}));
 }
 
+TEST_F(Bench, CgReconstructsWhatItScanned) {
+  const auto json = json_of("cg --device cpu --matrix 12,13,14 --coils 3 --samples 6000 --repetitions 1");
+  ASSERT_EQ(json["figures"].size(), 1u);
+  const auto& cg = json["figures"][0];
+  EXPECT_EQ(cg["name"], "cg");
+  EXPECT_GT(cg["psnr_db"].get<double>(), 20);
+  EXPECT_GT(cg["iterations"].get<int>(), 5);
+  EXPECT_EQ(cg["coils"], 3);
+  double parts = 0;
+  for (const char* key : {"upload", "plan", "rhs", "solve", "download"})
+    parts += cg["breakdown"][key].get<double>();
+  EXPECT_LE(parts, 3 * cg["seconds"].get<double>() + 0.1) << "of one run";
+  EXPECT_GT(parts, 0);
+}
+
 TEST_F(Bench, RefusesWhatItCannotDo) {
   expect_failure("nothing", 2, "nothing");
   expect_failure("stream --matrix 8,8", 2, "--matrix");

@@ -109,20 +109,20 @@ bool whole_plane(ToeplitzPasses& p, std::size_t shared_bytes) {
 /// Planes each in a cluster of blocks, if `shared_bytes` per block is enough with some number of them.
 bool clustered_plane(ToeplitzPasses& p, std::size_t shared_bytes) {
   const LineShape &y = p.shape[1], &x = p.shape[2];
-  for (const int blocks : {2, 4, 8}) {
-    if (y.length() % (blocks * y.b) != 0) continue;
-    const int columns = rounded_up((static_cast<int>(p.image[2]) + blocks - 1) / blocks, 16);
+  for (const int parts : {1, 2, 4}) {
+    if (y.length() % (parts * y.b) != 0 || std::max(x.a, y.a) > 16) continue;
+    const int columns = rounded_up((static_cast<int>(p.image[2]) + parts - 1) / parts, 16);
     p.plane_shared_bytes =
         complex_bytes(x.table_size() + y.table_size() +
-                      std::max(Index(y.length() / blocks + 1) * x.pitch(), Index(y.length()) * columns));
-    // A thread of y holds its values of all rounds between the stages.
-    const int rounds = y.a > 16 ? 1 : 2;
-    p.threads = static_cast<unsigned>(rounded_up((columns * y.b + rounds - 1) / rounds, 32));
-    if (p.plane_shared_bytes > shared_bytes || p.threads > (std::max(x.a, y.a) > 16 ? 192 : 256)) continue;
-    p.cluster = static_cast<unsigned>(blocks);
+                      std::max(Index(y.length() / parts + 1) * x.pitch(), Index(y.length()) * columns));
+    // A thread of y holds its values of two rounds between the stages; two blocks of 256 threads have 128 registers each.
+    p.threads = static_cast<unsigned>(rounded_up((columns * y.b + 1) / 2, 32));
+    if (p.plane_shared_bytes > shared_bytes || p.threads > 256) continue;
+    p.cluster = static_cast<unsigned>(parts * y.halves);
     std::vector<std::string> defines = plane_defines(p);
-    defines.push_back(fmt::format("CLUSTER={}", blocks));
-    defines.push_back(fmt::format("COLS={}", columns));
+    for (const auto& define :
+         {fmt::format("PARTS={}", parts), fmt::format("COLS={}", columns), std::string("BLOCKS=2")})
+      defines.push_back(define);
     p.plane = kept(std::move(defines), 90);
     return true;
   }
@@ -179,8 +179,10 @@ Index FusedToeplitz::dot_count() const { return line_groups(passes_.shape[0], pa
 
 std::size_t FusedToeplitz::work_bytes(const ToeplitzPasses& p, Index coils) {
   const Index at_once = coils_at_once(p, coils), work = at_once * p.coil_work();
-  const Index second =
-      p.y == nullptr ? work : at_once * planes_at_once(p, at_once) * p.shape[1].cells() * p.image[2];
+  const Index second = p.cluster > 0 ? 0
+                       : p.y == nullptr
+                           ? work
+                           : at_once * planes_at_once(p, at_once) * p.shape[1].cells() * p.image[2];
   return complex_bytes(work + second);
 }
 
@@ -188,6 +190,16 @@ void FusedToeplitz::convolve_planes(Index coils, cfloat* work) const {
   const Index planes = passes_.z_cells();
   cfloat* const second = work + coils * passes_.coil_work();
   const int coil_count = static_cast<int>(coils);
+  if (passes_.cluster > 0) {
+    // Staggering costs some microseconds, which pays when each multiprocessor has many planes to do.
+    const Index at_once = 2 * context_.facts().multiprocessors / passes_.cluster;
+    const int staggered = static_cast<int>(planes * coils >= 8 * at_once ? at_once : 0);
+    return launch(context_, *passes_.plane, "plane", {blocks(planes * coils * passes_.cluster)},
+                  {passes_.threads}, passes_.plane_shared_bytes, work, staggered,
+                  static_cast<const float*>(spectrum_.data()), coil_count, static_cast<int>(planes),
+                  static_cast<const cfloat*>(tables_[2].data()),
+                  static_cast<const cfloat*>(tables_[1].data()));
+  }
   if (passes_.y == nullptr)
     return launch(context_, *passes_.plane, "plane", {blocks(planes * coils * passes_.cluster)},
                   {passes_.threads}, passes_.plane_shared_bytes, work, second, spectrum_.data(), coil_count,

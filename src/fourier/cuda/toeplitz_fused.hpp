@@ -13,7 +13,8 @@ struct ToeplitzPasses {
   const KernelInstance *z = nullptr, *z_sense = nullptr;
   const KernelInstance* y = nullptr;      ///< null where planes stay in shared memory
   const KernelInstance* plane = nullptr;  ///< or, where they do not, rows
-  unsigned threads = 0, cluster = 1;      ///< of `plane`: threads per block, and blocks per plane
+  unsigned threads = 0;                   ///< of `plane`, per block
+  unsigned cluster = 0;                   ///< blocks per plane that reach into one another's memory, 0: none
   std::size_t plane_shared_bytes = 0;
 
   Index voxels() const { return image[0] * plane_voxels(); }

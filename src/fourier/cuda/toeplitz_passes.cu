@@ -327,7 +327,7 @@ __device__ __forceinline__ void convolve_rows(Complex* rows, const float* spectr
 #endif
 #endif
 
-#if defined(PITCH) && !defined(CLUSTER)
+#if defined(PITCH) && !defined(PARTS)
 // ---- A plane in a block's shared memory.
 typedef Line<AY, BY> Y;
 constexpr int warps = THREADS / 32, column_groups = (NX + 31) / 32;
@@ -429,29 +429,36 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     plane_half<1>(work + at, partial + at, work + at, spectrum + half_spectrum, memory, own_x, own_y);
   }
 }
-#elif defined(CLUSTER)
-// ---- A plane in the shared memory of CLUSTER blocks, so that several blocks, each in a phase of its own, fit on a
-// multiprocessor. Through y each block has COLS columns, through x as many rows; between, every block writes to, and
-// reads from, the rows of all.
+#elif defined(PARTS)
+// ---- A plane in the shared memory of a cluster of blocks: PARTS blocks for each half of the frequencies of y. Through y
+// a block has COLS columns, through x as many rows; between, every block writes to, and reads from, the rows of all of
+// its half. In the end the two halves of a column are added.
 typedef Line<AY, BY> Y;
-constexpr int own_rows = Y::length / CLUSTER, units = COLS * BY, unit_rounds = (units + THREADS - 1) / THREADS;
-static_assert(Y::length % CLUSTER == 0 && own_rows % BY == 0, "all values of one q lie in one block");
+constexpr int own_rows = Y::length / PARTS, units = COLS * BY, unit_rounds = (units + THREADS - 1) / THREADS;
+static_assert(Y::length % PARTS == 0 && own_rows % BY == 0, "all values of one q lie in one block");
 
 __device__ __forceinline__ void arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-/// The address of element (q, m = 0; x) of the rows, in whichever block it stands.
-__device__ __forceinline__ unsigned address_of(unsigned rows, int q, int x) {
-  const unsigned owner = q * BY / own_rows,
-                 local = rows + ((q * BY % own_rows) * PITCH + x) * (unsigned)sizeof(Complex);
+/// A shared address of this block as that of the same place in block `rank` of the cluster.
+__device__ __forceinline__ unsigned in_block(unsigned local, unsigned rank) {
   unsigned address;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(local), "r"(owner));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(local), "r"(rank));
   return address;
+}
+__device__ __forceinline__ void store_to(unsigned address, Complex x) {
+  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x.re), "f"(x.im) : "memory");
+}
+__device__ __forceinline__ Complex load_from(unsigned address) {
+  Complex x;
+  asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];" : "=f"(x.re), "=f"(x.im) : "r"(address));
+  return x;
 }
 
 template <int Half>
-__device__ __forceinline__ void cluster_half(const Complex* in, const Complex* partial, Complex* out,
-                                             const float* spectrum, Complex* memory, unsigned rank,
-                                             const Complex* table_x, const Complex* table_y) {
+__device__ __forceinline__ void cluster_half(const Complex* in, Complex* out, const float* spectrum,
+                                             Complex* memory, unsigned part, const Complex* table_x,
+                                             const Complex* table_y) {
+  constexpr unsigned element = sizeof(Complex);
   int j[unit_rounds], c[unit_rounds], x[unit_rounds];
   bool is_active[unit_rounds];
 #pragma unroll
@@ -459,9 +466,22 @@ __device__ __forceinline__ void cluster_half(const Complex* in, const Complex* p
     const int unit = threadIdx.x + THREADS * r;
     j[r] = unit / COLS;
     c[r] = unit % COLS;
-    x[r] = rank * COLS + c[r];
+    x[r] = part * COLS + c[r];
     is_active[r] = (units % THREADS == 0 || unit < units) && (NX % COLS == 0 || x[r] < NX);
   }
+  // Element (q, m = 0; x) of the rows, in whichever block it stands.
+  const unsigned rows = (unsigned)__cvta_generic_to_shared(memory);
+  const auto address_of = [&](int q, int at) {
+    return in_block(rows + ((q * BY % own_rows) * PITCH + at) * element, Half * PARTS + q * BY / own_rows);
+  };
+  const auto for_groups = [&](const auto& body) {
+#pragma unroll
+    for (int r = 0; r < unit_rounds; ++r)
+#pragma unroll
+      for (int g = 0; g < Y::rounds; ++g)
+        if (is_active[r] && Y::has(j[r] + BY * g)) body(r, g, j[r] + BY * g);
+  };
+
   Complex v[unit_rounds][AY];
 #pragma unroll
   for (int r = 0; r < unit_rounds; ++r)
@@ -470,7 +490,7 @@ __device__ __forceinline__ void cluster_half(const Complex* in, const Complex* p
       zero(v[r][k]);
       if (is_active[r] && (NY == Y::length || j[r] + BY * k < NY)) v[r][k] = in[(j[r] + BY * k) * NX + x[r]];
     }
-  __syncthreads();  // tables are there, and what stood in memory has been read
+  __syncthreads();  // tables are there
 #pragma unroll
   for (int r = 0; r < unit_rounds; ++r) {
     if (!is_active[r]) continue;
@@ -480,87 +500,75 @@ __device__ __forceinline__ void cluster_half(const Complex* in, const Complex* p
   }
   __syncthreads();
   Complex z[unit_rounds][Y::rounds][BY];
+  for_groups([&](int r, int g, int q) {
 #pragma unroll
-  for (int r = 0; r < unit_rounds; ++r)
-#pragma unroll
-    for (int g = 0; g < Y::rounds; ++g)
-      if (is_active[r] && Y::has(j[r] + BY * g))
-#pragma unroll
-        for (int m = 0; m < BY; ++m) z[r][g][m] = memory[((j[r] + BY * g) * BY + m) * COLS + c[r]];
+    for (int m = 0; m < BY; ++m) z[r][g][m] = memory[(q * BY + m) * COLS + c[r]];
+  });
   arrive();
-#pragma unroll
-  for (int r = 0; r < unit_rounds; ++r)
-#pragma unroll
-    for (int g = 0; g < Y::rounds; ++g) transform<BY, false>(z[r][g]);
+  for_groups([&](int r, int g, int) { transform<BY, false>(z[r][g]); });
   wait();  // all have read their columns: rows may take their place
-  const unsigned rows = (unsigned)__cvta_generic_to_shared(memory);
+  for_groups([&](int r, int g, int q) {
+    const unsigned at = address_of(q, x[r]);
 #pragma unroll
-  for (int r = 0; r < unit_rounds; ++r)
-#pragma unroll
-    for (int g = 0; g < Y::rounds; ++g)
-      if (is_active[r] && Y::has(j[r] + BY * g)) {
-        const unsigned at = address_of(rows, j[r] + BY * g, x[r]);
-#pragma unroll
-        for (int m = 0; m < BY; ++m)
-          asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(at + m * PITCH * (unsigned)sizeof(Complex)),
-                       "f"(z[r][g][m].re), "f"(z[r][g][m].im)
-                       : "memory");
-      }
+    for (int m = 0; m < BY; ++m) store_to(at + m * PITCH * element, z[r][g][m]);
+  });
   arrive();
   wait();
-  convolve_rows<own_rows>(memory, spectrum + rank * own_rows * (HALVES_X * BX * row_values), table_x);
+  convolve_rows<own_rows>(memory, spectrum + part * own_rows * (HALVES_X * BX * row_values), table_x);
   arrive();
   wait();
+  for_groups([&](int r, int g, int q) {
+    const unsigned at = address_of(q, x[r]);
 #pragma unroll
-  for (int r = 0; r < unit_rounds; ++r)
-#pragma unroll
-    for (int g = 0; g < Y::rounds; ++g)
-      if (is_active[r] && Y::has(j[r] + BY * g)) {
-        const unsigned at = address_of(rows, j[r] + BY * g, x[r]);
-#pragma unroll
-        for (int m = 0; m < BY; ++m)
-          asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
-                       : "=f"(z[r][g][m].re), "=f"(z[r][g][m].im)
-                       : "r"(at + m * PITCH * (unsigned)sizeof(Complex)));
-      }
+    for (int m = 0; m < BY; ++m) z[r][g][m] = load_from(at + m * PITCH * element);
+  });
   arrive();
-#pragma unroll
-  for (int r = 0; r < unit_rounds; ++r)
-#pragma unroll
-    for (int g = 0; g < Y::rounds; ++g) transform<BY, true>(z[r][g]);
+  for_groups([&](int r, int g, int) { transform<BY, true>(z[r][g]); });
   wait();  // all rows have been read: columns may take their place
+  for_groups([&](int r, int g, int q) {
 #pragma unroll
-  for (int r = 0; r < unit_rounds; ++r)
-#pragma unroll
-    for (int g = 0; g < Y::rounds; ++g)
-      if (is_active[r] && Y::has(j[r] + BY * g))
-#pragma unroll
-        for (int m = 0; m < BY; ++m) memory[((j[r] + BY * g) * BY + m) * COLS + c[r]] = z[r][g][m];
-  Complex sum[unit_rounds][AY];
-  if (Half == 1)
-#pragma unroll
-    for (int r = 0; r < unit_rounds; ++r)
-#pragma unroll
-      for (int k = 0; k < AY; ++k)
-        if (is_active[r] && (NY == Y::length || j[r] + BY * k < NY))
-          sum[r][k] = partial[(j[r] + BY * k) * NX + x[r]];
+    for (int m = 0; m < BY; ++m) memory[(q * BY + m) * COLS + c[r]] = z[r][g][m];
+  });
   __syncthreads();
-#pragma unroll
-  for (int r = 0; r < unit_rounds; ++r) {
-    if (!is_active[r]) continue;
+  const auto finish = [&](int r) {
 #pragma unroll
     for (int q = 0; q < AY; ++q) v[r][q] = memory[(q * BY + j[r]) * COLS + c[r]];
     Y::last<Half>(v[r], table_y, j[r]);
+  };
+  // Of the rounds each half has every other one to add up and write; the rest it leaves where it has read them.
 #pragma unroll
-    for (int k = 0; k < AY; ++k)
-      if (NY == Y::length || j[r] + BY * k < NY)
-        out[(j[r] + BY * k) * NX + x[r]] = Half == 0 ? v[r][k] : v[r][k] + sum[r][k];
+  for (int r = 0; r < unit_rounds; ++r)
+    if (HALVES_Y == 2 && r % 2 != Half && is_active[r]) {
+      finish(r);
+#pragma unroll
+      for (int k = 0; k < AY; ++k) memory[(j[r] + BY * k) * COLS + c[r]] = v[r][k];
+    }
+  if (HALVES_Y == 2) arrive();
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r)
+    if ((HALVES_Y == 1 || r % 2 == Half) && is_active[r]) finish(r);
+  if (HALVES_Y == 2) wait();
+  const unsigned other = in_block(rows, (1 - Half) * PARTS + part);
+#pragma unroll
+  for (int r = 0; r < unit_rounds; ++r)
+    if ((HALVES_Y == 1 || r % 2 == Half) && is_active[r])
+#pragma unroll
+      for (int k = 0; k < AY; ++k) {
+        const int i = j[r] + BY * k;
+        if (NY != Y::length && i >= NY) continue;
+        if (HALVES_Y == 2) v[r][k] = v[r][k] + load_from(other + (i * COLS + c[r]) * element);
+        out[i * NX + x[r]] = v[r][k];
+      }
+  if (HALVES_Y == 2) {
+    arrive();
+    wait();  // a block's memory is there as long as others read it
   }
 }
 
-/// As the kernel of the same name for one block.
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 2)
-    plane(Complex* work, Complex* partial, const float* spectrum, int coils, int planes, const Complex* table_x,
+/// As the kernel of the same name for one block. The first `staggered` clusters start at four different times: else all
+/// blocks of the card would want its memory at once and all compute at once.
+extern "C" __global__ void __cluster_dims__(PARTS* HALVES_Y, 1, 1) __launch_bounds__(THREADS, BLOCKS)
+    plane(Complex* work, int staggered, const float* spectrum, int coils, int planes, const Complex* table_x,
           const Complex* table_y) {
   extern __shared__ float4 shared_memory[];
   Complex* const own_x = reinterpret_cast<Complex*>(shared_memory);
@@ -568,17 +576,19 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
   for (int i = threadIdx.x; i < X::table_size; i += THREADS) own_x[i] = table_x[i];
   for (int i = threadIdx.x; i < Y::table_size; i += THREADS) own_y[i] = table_y[i];
   Complex* const memory = own_y + Y::table_size;
-  const unsigned rank = blockIdx.x % CLUSTER, job = blockIdx.x / CLUSTER;
-  const int coil = job % coils, plane = job / coils;
+  const unsigned rank = blockIdx.x % (PARTS * HALVES_Y);
+  const int job = blockIdx.x / (PARTS * HALVES_Y), coil = job % coils, plane = job / coils;
+  if (job < staggered) {
+    const int quarter = (2 * job >= staggered ? 2 : 0) + job % 2;
+    for (int i = 0; i < 4 * quarter; ++i) __nanosleep(1000);
+  }
   const Index at = ((Index)coil * planes + plane) * (NY * NX);
   constexpr int half_spectrum = Y::length * HALVES_X * BX * row_values;
   spectrum += (Index)plane * (HALVES_Y * half_spectrum);
-  if constexpr (HALVES_Y == 1) {
-    cluster_half<0>(work + at, nullptr, work + at, spectrum, memory, rank, own_x, own_y);
-  } else {
-    cluster_half<0>(work + at, nullptr, partial + at, spectrum, memory, rank, own_x, own_y);
-    cluster_half<1>(work + at, partial + at, work + at, spectrum + half_spectrum, memory, rank, own_x, own_y);
-  }
+  if (HALVES_Y == 1 || rank < PARTS)
+    cluster_half<0>(work + at, work + at, spectrum, memory, rank, own_x, own_y);
+  else
+    cluster_half<1>(work + at, work + at, spectrum + half_spectrum, memory, rank - PARTS, own_x, own_y);
 }
 #elif defined(ROWS)
 /// Rows [coils, rows, NX] in place. Coils of some rows follow each other: they share their part of the spectrum.
