@@ -14,6 +14,7 @@
 #include "spinloom/mri/simulate.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/recon/field_map.hpp"
+#include "spinloom/runtime/cuda.hpp"
 
 using namespace spinloom;
 
@@ -29,6 +30,7 @@ struct Simulate : Common {
   unsigned seed = 1;
 
   void run() const;
+  Device choose(const struct Object& object) const;
 };
 
 /// What is scanned: ellipsoids with a closed form, or voxels.
@@ -116,8 +118,19 @@ std::vector<double> parse_fov(const std::string& text, const Shape& matrix, cons
   return given;
 }
 
+/// `auto` is the CPU for a phantom, which has a closed form there and none on a GPU.
+Device Simulate::choose(const Object& object) const {
+  const Device chosen = start(object.voxels || device != "auto" ? Gpu::accepted : Gpu::refused);
+  if (object.phantom && chosen.kind == DeviceKind::cuda)
+    throw BackendUnavailable(
+        "cuda",
+        "the closed form of a phantom of ellipsoids is computed on the CPU only; choose --device "
+        "cpu, or scan an image file");
+  if (chosen.kind == DeviceKind::cuda) held_memory_bytes(chosen);  // is it there? before all else
+  return chosen;
+}
+
 void Simulate::run() const {
-  start();
   const auto begun = std::chrono::steady_clock::now();
   const Console talk = console();
   const bool noisy = noise > 0 || has_snr;
@@ -127,6 +140,7 @@ void Simulate::run() const {
   const std::size_t asked_axes = static_cast<std::size_t>(std::count(matrix.begin(), matrix.end(), ',')) + 1;
   const int dims = trajectory.dims(matrix.empty() ? 3 : asked_axes);
   const Object object = load_object(phantom, dims, talk.log());
+  const Device where = choose(object);
   SimulatedScan scan;
   scan.matrix = matrix.empty() && object.voxels ? object.voxels->shape() : parse_matrix("--matrix", matrix);
   if (static_cast<int>(scan.matrix.size()) != dims)
@@ -150,7 +164,8 @@ void Simulate::run() const {
                         to_string(scan.matrix), scan.readouts.readouts, scan.readouts.samples_per_readout,
                         coils, coils == 1 ? "" : "s"));
 
-  SimulationOptions options{.coils = coils, .sigma = noise, .seed = seed, .progress = talk.progress()};
+  SimulationOptions options{
+      .coils = coils, .sigma = noise, .seed = seed, .device = where, .progress = talk.progress()};
   if (has_snr) options.snr_db = snr_db;
   scan.dwell_us = dwell_us;
   if (!field_map.empty()) options.off_resonance = load_off_resonance(field_map, scan);
@@ -184,6 +199,7 @@ void Simulate::run() const {
                 {"samples", samples},
                 {"noise_sigma", made.sigma},
                 {"coil_fit_residual", made.coil_fit_residual},
+                {"device", to_string(where)},
                 {"seconds", seconds}};
   if (!field_map.empty()) {
     facts["field_map"] = field_map;
@@ -227,7 +243,7 @@ Command add_simulate(CLI::App& program) {
                   "NAME_traj); beside "
                   "it NAME_maps and NAME_truth.nii.gz, the best image that the scan can give")
       ->required();
-  declare_common(*app, *s, with_threads | with_force);
+  declare_common(*app, *s, with_device | with_threads | with_force);
   app->footer(
       "Example: spinloom simulate --phantom shepp-logan --trajectory radial2d --matrix 128,128 --snr-db 40 "
       "-o scan.mrd");

@@ -1,5 +1,6 @@
 #include "recon/operators.hpp"
 
+#include "recon/device_plan.hpp"
 #include "spinloom/fourier/dft.hpp"
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/fourier/toeplitz.hpp"
@@ -21,21 +22,28 @@ CoilTransform<float> cached(CoilTransform<float> make) {
 }  // namespace
 
 Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options)
-    : trajectory(measurement.trajectory), matrix(measurement.matrix) {
+    : trajectory(measurement.trajectory), matrix(measurement.matrix), coils(measurement.coils()) {
+  if (options.device.kind == DeviceKind::cuda) {
+    const DevicePlan plan = plan_device(device_needs(measurement, options), free_device_bytes(options.device),
+                                        to_string(options.device));
+    coil_batch = plan.coil_batch;
+    streams_maps = plan.streams_maps;
+  } else {
+    coil_batch = choose_coil_batch(coils, matrix, options.coil_batch);
+  }
   const NufftOptions nufft{.tolerance = options.tolerance, .log = options.log};
   if (options.fourier == FourierKind::dft) {
-    fourier = cached([k = trajectory, m = matrix, d = options.device](Index coils) {
-      return make_dft<float>(k, m, coils, d);
-    });
+    fourier = cached(
+        [k = trajectory, m = matrix, d = options.device](Index n) { return make_dft<float>(k, m, n, d); });
     add_off_resonance(measurement, options);
     return;
   }
-  fourier = cached([k = trajectory, m = matrix, d = options.device, nufft](Index coils) {
-    return make_nufft<float>(k, m, coils, nufft, d);
+  fourier = cached([k = trajectory, m = matrix, d = options.device, nufft](Index n) {
+    return make_nufft<float>(k, m, n, nufft, d);
   });
   if (options.fourier == FourierKind::toeplitz)
-    gram = cached([k = trajectory, m = matrix, d = options.device, nufft](Index coils) {
-      return make_toeplitz<float>(k, m, {}, coils, nufft, d);
+    gram = cached([k = trajectory, m = matrix, d = options.device, nufft](Index n) {
+      return make_toeplitz<float>(k, m, {}, n, nufft, d);
     });
   add_off_resonance(measurement, options);
 }
@@ -53,18 +61,22 @@ void Reconstructor::Operators::add_off_resonance(const Measurement& measurement,
   gram = {};
   const double tolerance = options.tolerance;
   if (options.fourier == FourierKind::dft) {
-    fourier = cached([k = trajectory, m = matrix, d = options.device, b0, tolerance](Index coils) {
-      return make_dft<float>(k, m, b0, coils, d, {.tolerance = tolerance});
+    fourier = cached([k = trajectory, m = matrix, d = options.device, b0, tolerance](Index n) {
+      return make_dft<float>(k, m, b0, n, d, {.tolerance = tolerance});
     });
     return;
   }
-  fourier = cached([plain = std::move(fourier), b0, tolerance](Index coils) {
-    return make_off_resonance<float>(plain(coils), b0, tolerance);
+  fourier = cached([plain = std::move(fourier), b0, tolerance](Index n) {
+    return make_off_resonance<float>(plain(n), b0, tolerance);
   });
   if (convolves_off_resonance(options))
-    gram = cached([k = trajectory, m = matrix, b0, tolerance](Index coils) {
-      return make_off_resonance_normal<float>(k, m, b0, coils, {.tolerance = tolerance});
+    gram = cached([k = trajectory, m = matrix, b0, tolerance](Index n) {
+      return make_off_resonance_normal<float>(k, m, b0, n, {.tolerance = tolerance});
     });
+}
+
+Device device_of_weights(const ReconstructionOptions& options) {
+  return options.fourier == FourierKind::dft ? Device{} : options.device;
 }
 
 Index choose_coil_batch(Index coils, const Shape& matrix, Index asked) {
