@@ -90,7 +90,7 @@ DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o) {
     if (kind == FourierKind::dft && !has_field) return 24 * samples + 2 * image_bytes(matrix);
     // With a field, snapshots' operands and sums as well, of at least one snapshot, and several samples' weights.
     if (kind == FourierKind::dft)
-      return 64 * samples + (2 + 4 * batch) * image_bytes(matrix) + (Index{1} << 30);
+      return 64 * samples + (2 + 4 * batch) * image_bytes(matrix) + (Index{5} << 28);
     std::int64_t bytes = nufft_memory_bytes<float>(matrix, samples, batch, nufft);
     if (has_field)  // weights of samples; one segment's images and samples, and its factors
       bytes += (4 * segments + 16 + 8 * batch) * samples + (2 + batch) * image_bytes(matrix);

@@ -38,6 +38,18 @@ TEST(Bench, DftChecksAndTimesBothDirections) {
   }
 }
 
+TEST(Bench, DftTakesOffResonance) {
+  const Outcome run = spinloom_bench(
+      "dft --device cpu --matrix 5,6 --samples 9 --repetitions 2 --off-resonance --json --quiet");
+  ASSERT_EQ(run.status, 0);
+  for (const auto& figure : nlohmann::json::parse(run.out)["figures"]) {
+    EXPECT_LT(figure["relative_error"].get<double>(), 1e-6);
+    EXPECT_EQ(figure["off_resonance_hz"], 100);
+    EXPECT_EQ(figure["readout_seconds"], 0.02);
+  }
+  EXPECT_EQ(spinloom_bench("nlm --off-resonance --quiet 2>/dev/null").status, 2) << "has no use for it";
+}
+
 TEST(BenchCommand, FhdPrintsOneFigurePerRungAsOneJsonObject) {
   const Outcome run =
       spinloom_bench("fhd --device cpu --matrix 5,6,7 --samples 9 --repetitions 2 --json --quiet");
