@@ -20,8 +20,7 @@ Array<cfloat> narrowed(const Array<cdouble>& values) {
 }
 
 Array<cdouble> scan_voxels(View<const cdouble> voxels, const Array<cdouble>& maps, const Readouts& readouts,
-                           const Shape& matrix, const OffResonancePtr& off_resonance,
-                           Device device) {
+                           const Shape& matrix, const OffResonancePtr& off_resonance, Device device) {
   const Index coils = maps.shape()[0];
   Array<cdouble> seen(maps.shape());
   for (Index i = 0; i < maps.size(); ++i) seen[i] = maps[i] * voxels[i % voxels.size()];
@@ -68,13 +67,13 @@ Simulation simulate(const Readouts& readouts, const Shape& matrix, const Simulat
 
 Simulation simulate_scan(const Phantom& phantom, const Readouts& readouts, const Shape& matrix,
                          const SimulationOptions& options) {
-  if (options.off_resonance != nullptr)
-    throw ArgumentError("simulation: off-resonance needs an image of voxels, but a phantom of known transform was given");
   if (options.device.kind == DeviceKind::cuda)
     throw BackendUnavailable("cuda",
                              "the closed form of a phantom of ellipsoids is computed on the CPU only; choose "
                              "--device cpu, or scan an "
                              "image of voxels");
+  if (options.off_resonance != nullptr)
+    throw ArgumentError("simulation: off-resonance needs an image of voxels, but a phantom of known transform was given");
   Simulation made = simulate(readouts, matrix, options, [&](const CoilSums& sums, const Array<cdouble>&) {
     return phantom_kspace(phantom, sums, *readouts.trajectory, matrix, options.progress);
   });

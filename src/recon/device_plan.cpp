@@ -84,18 +84,18 @@ DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o) {
   const Index segments =
       b0 != nullptr && o.fourier != FourierKind::dft ? time_segments(*b0, o.tolerance).segments : 0;
   needs.operators = [has_field = b0 != nullptr, segments, kind = o.fourier, matrix = m.matrix,
-                     samples = m.samples(), is_cg,
+                     samples = m.samples(), device = o.device, is_cg,
                      nufft = NufftOptions{.tolerance = o.tolerance}](Index batch) -> std::int64_t {
     // Positions as fixed-point numbers, and the tables of at least one coil.
     if (kind == FourierKind::dft && !has_field) return 24 * samples + 2 * image_bytes(matrix);
     // With a field, snapshots' operands and sums as well, of at least one snapshot, and several samples' weights.
     if (kind == FourierKind::dft)
       return 64 * samples + (2 + 4 * batch) * image_bytes(matrix) + (Index{5} << 28);
-    std::int64_t bytes = nufft_memory_bytes<float>(matrix, samples, batch, nufft);
+    std::int64_t bytes = nufft_memory_bytes<float>(matrix, samples, batch, nufft, device);
     if (has_field)  // weights of samples; one segment's images and samples, and its factors
       bytes += (4 * segments + 16 + 8 * batch) * samples + (2 + batch) * image_bytes(matrix);
     else if (kind == FourierKind::toeplitz && is_cg)
-      bytes += toeplitz_memory_bytes<float>(matrix, batch, nufft);
+      bytes += toeplitz_memory_bytes<float>(matrix, batch, nufft, device);
     return bytes;
   };
   return needs;
