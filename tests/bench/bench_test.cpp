@@ -24,6 +24,20 @@ TEST_F(Bench, DftChecksAndTimesBothDirections) {
 }
 
 <<<<<<< HEAD
+<<<<<<< HEAD
+=======
+TEST_F(Bench, DftTakesOffResonance) {
+  const auto json = json_of("dft --device cpu --matrix 5,6 --samples 9 --repetitions 2 --off-resonance");
+  ASSERT_EQ(json["figures"].size(), 2u);
+  for (const auto& figure : json["figures"]) {
+    EXPECT_LT(figure["relative_error"].get<double>(), 1e-6);
+    EXPECT_EQ(figure["off_resonance_hz"], 100);
+    EXPECT_EQ(figure["readout_seconds"], 0.02);
+  }
+  expect_failure("nlm --off-resonance", 2, "has no use for it");
+}
+
+>>>>>>> gpu-offres
 TEST_F(Bench, FhdPrintsOneFigurePerRungAsOneJsonObject) {
   const auto json = json_of("fhd --device cpu --matrix 5,6,7 --samples 9 --repetitions 2");
 =======
