@@ -103,7 +103,7 @@ TYPED_TEST(CudaNlm, GivesTheCpusBitsForWideSearches) {
   expect_the_cpus_bits(noisy_image<Real>({130, 90, 1}, 5),
                        {.patch_size = {7}, .patch_distance = {21}, .h = 0.2, .sigma = 0.1});
   expect_the_cpus_bits(noisy_image<Real>({6, 5, 40, 1}, 6),
-                       {.patch_size = {3}, .patch_distance = {60}, .h = 0.3});
+                       {.patch_size = {3}, .patch_distance = {2, 2, 60}, .h = 0.3});
 }
 
 TYPED_TEST(CudaNlm, AgreesWithTheReferenceInClassicMode) {

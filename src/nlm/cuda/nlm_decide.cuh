@@ -137,11 +137,11 @@ constexpr int window_x = NX + 2 * DX, window_y = NY + 2 * DY, window_z = NZ + 2 
 constexpr int window_step = window_x | 1, window_size = window_z * window_y * window_step;
 constexpr bool has_window = window_size <= 9000;
 constexpr int groups_of_plane = (2 * DY + 1) * groups, all_groups = (2 * DZ + 1) * groups_of_plane;
-constexpr int groups_at_once = all_groups < 1024 ? all_groups : 1024 / groups_of_plane * groups_of_plane;
+constexpr int groups_at_once = all_groups < 1024 ? all_groups : 1024;
 
 extern "C" __global__ void __launch_bounds__(128) nlm_decide(const __grid_constant__ Tile t) {
   __shared__ float window[has_window ? window_size : 1];
-  __shared__ float2 sums[groups_at_once > 0 ? groups_at_once : groups_of_plane];
+  __shared__ float2 sums[groups_at_once];
   const Index count = min((Index)*t.doubtful_count, t.most_doubtful);
   for (Index i = blockIdx.x; i < count; i += gridDim.x) {
     const Index voxel = t.doubtful[i], x = voxel % t.nx, y = voxel / t.nx % t.ny, z = voxel / t.nx / t.ny;
