@@ -23,9 +23,6 @@ TEST_F(Bench, DftChecksAndTimesBothDirections) {
   }
 }
 
-<<<<<<< HEAD
-<<<<<<< HEAD
-=======
 TEST_F(Bench, DftTakesOffResonance) {
   const auto json = json_of("dft --device cpu --matrix 5,6 --samples 9 --repetitions 2 --off-resonance");
   ASSERT_EQ(json["figures"].size(), 2u);
@@ -37,15 +34,9 @@ TEST_F(Bench, DftTakesOffResonance) {
   expect_failure("nlm --off-resonance", 2, "has no use for it");
 }
 
->>>>>>> gpu-offres
-TEST_F(Bench, FhdPrintsOneFigurePerRungAsOneJsonObject) {
-  const auto json = json_of("fhd --device cpu --matrix 5,6,7 --samples 9 --repetitions 2");
-=======
-TEST(Bench, NufftChecksAndTimesBothTypesAtEachTolerance) {
-  const Outcome run = spinloom_bench(
-      "nufft --device cpu --matrix 12,10 --samples 90 --coils 3 --repetitions 2 --json --quiet");
-  ASSERT_EQ(run.status, 0);
-  const auto figures = nlohmann::json::parse(run.out)["figures"];
+TEST_F(Bench, NufftChecksAndTimesBothTypesAtEachTolerance) {
+  const auto figures =
+      json_of("nufft --device cpu --matrix 12,10 --samples 90 --coils 3 --repetitions 2")["figures"];
   ASSERT_EQ(figures.size(), 6u);
   for (const auto& figure : figures) {
     EXPECT_LT(figure["relative_error"].get<double>(), 2 * figure["tolerance"].get<double>());
@@ -54,12 +45,8 @@ TEST(Bench, NufftChecksAndTimesBothTypesAtEachTolerance) {
   }
 }
 
-TEST(BenchCommand, FhdPrintsOneFigurePerRungAsOneJsonObject) {
-  const Outcome run =
-      spinloom_bench("fhd --device cpu --matrix 5,6,7 --samples 9 --repetitions 2 --json --quiet");
-  ASSERT_EQ(run.status, 0);
-  const auto json = nlohmann::json::parse(run.out);
->>>>>>> gpu-nufft
+TEST_F(Bench, FhdPrintsOneFigurePerRungAsOneJsonObject) {
+  const auto json = json_of("fhd --device cpu --matrix 5,6,7 --samples 9 --repetitions 2");
   std::set<std::string> names;
   for (const auto& figure : json["figures"]) {
     names.insert(figure["name"]);
@@ -81,16 +68,8 @@ TEST_F(Bench, FhdRunsOneRungAlone) {
   EXPECT_EQ(json["figures"][0]["name"], "separable");
 }
 
-<<<<<<< HEAD
 TEST_F(Bench, NlmChecksAndTimesItsLadder) {
   const auto json = json_of("nlm --matrix 9,10,20 --patch-distance 2 --repetitions 2");
-=======
-TEST(BenchCommand, NlmChecksAndTimesItsLadder) {
-  const Outcome run =
-      spinloom_bench("nlm --matrix 9,10,20 --patch-distance 2 --repetitions 2 --json --quiet");
-  ASSERT_EQ(run.status, 0);
-  const auto json = nlohmann::json::parse(run.out);
->>>>>>> gpu-nufft
   std::multiset<std::string> names;
   for (const auto& figure : json["figures"]) {
     names.insert(figure["name"]);
