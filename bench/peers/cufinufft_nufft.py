@@ -1,7 +1,7 @@
 """cuFINUFFT (PyPI: cufinufft) on the problem of `spinloom bench nufft --device cuda`: cufinufft_nufft.py [SPINLOOM].
 
-Prints one JSON line per type and tolerance: both medians on the GPU's own clock, the ratio, cuFINUFFT's relative L2 error
-against a sum in double on a random subset, and which of its methods and grids was the fastest of those whose error is
+Prints one JSON line per type and tolerance: both medians (cuFINUFFT's on the GPU's own clock, ours on the wall), the ratio,
+cuFINUFFT's relative L2 error against a sum in double on a random subset, and which of its methods and grids was the fastest of those whose error is
 at most twice the tolerance. Plans and sorted points are kept by both, as in an iterative reconstruction, and both
 transform all coils in one call.
 """
@@ -67,7 +67,8 @@ def candidates(kind, tolerance, k, given):
                 plan.execute(given)
                 spent = milliseconds(lambda: plan.execute(given), 4)
                 error = relative_error(kind, k, given, plan.execute(given))
-                yield f"method {method}, upsampling {upsampling:g}, eps {asked:.1e}", plan, statistics.median(spent[1:]), error
+                name = f"method {method}, upsampling {upsampling:g}, eps {asked:.1e}"
+                yield name, plan, statistics.median(spent[1:]), error
             except RuntimeError as refused:
                 print(f"# {kind} {asked:g} method {method}, upsampling {upsampling:g}: {refused}", file=sys.stderr)
 
