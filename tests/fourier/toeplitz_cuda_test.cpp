@@ -199,6 +199,14 @@ TEST(CudaToeplitz, EstimatesItsMemory) {
   EXPECT_GT(toeplitz_memory_bytes<double>({64, 64, 64}, 4, {}, gpu), std::int64_t(8 * 5 * 16 * n3));
 }
 
+TEST(CudaToeplitz, EstimatesTheMemoryOfPlanning) {
+  SPINLOOM_NEEDS(gpu);
+  const double n3 = 64.0 * 64 * 64;
+  // Planning holds a circulant grid of complex numbers, and four corners of samples and voxels.
+  EXPECT_GT(toeplitz_planning_bytes<float>({64, 64, 64}, 1000000, {}, gpu),
+            std::int64_t(8 * 8 * n3 + 4 * 8 * (1000000 + n3)));
+}
+
 template <class Real>
 void check_sense(const Shape& matrix, Index coils) {
   using Complex = std::complex<Real>;

@@ -133,6 +133,17 @@ std::int64_t toeplitz_bytes(const Shape& matrix, Index coils) {
 }
 
 template <class Real>
+std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, double tolerance, Device device) {
+  const ToeplitzPath chosen = choose_path<Real>(matrix, ToeplitzPath::best);
+  const auto cells = circulant_cells(matrix, chosen);
+  const Index making =
+      toeplitz_spectrum_bytes<Real>(matrix, samples, cells, spread_tolerance(tolerance), device);
+  // The fused passes put it into their own order, in other memory.
+  const Index packed = cells[0] * cells[1] * cells[2] * Index(sizeof(Real));
+  return making + (chosen == ToeplitzPath::fused ? packed : 0);
+}
+
+template <class Real>
 SenseToeplitz<Real>::SenseToeplitz(const std::shared_ptr<const Trajectory>& trajectory, Shape matrix,
                                    View<const double> weights, Array<Complex> maps,
                                    const NufftOptions& options, Device device)
@@ -177,6 +188,7 @@ std::vector<KernelInstance> toeplitz_kernel_instances() {
   template OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>&, Shape,              \
                                            View<const double>, Index, double, Device, ToeplitzPath);     \
   template std::int64_t toeplitz_bytes<Real>(const Shape&, Index);                                       \
+  template std::int64_t toeplitz_planning_bytes<Real>(const Shape&, Index, double, Device);              \
   template class SenseToeplitz<Real>;
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)
