@@ -208,15 +208,17 @@ TYPED_TEST(CudaNlm, KeepsAPairAtTheCutOffAndDropsItBeyond) {
 TYPED_TEST(CudaNlm, KeepsItsPrecisionForValuesOfAnyScale) {
   SPINLOOM_NEEDS(gpu);
   using Real = TypeParam;
-  for (const double scale : {1e-25, 1e-9, 1e6, 1e25})
-    for (const NlmMode mode : {NlmMode::fast, NlmMode::classic}) {
-      Array<Real> image = noisy_image<Real>({6, 7, 20, 1}, 4);
-      for (Real& v : image) v *= static_cast<Real>(scale);
-      NlmOptions o{
-          .patch_size = {3}, .patch_distance = {2}, .h = 0.15 * scale, .sigma = 0.1 * scale, .mode = mode};
-      SCOPED_TRACE(scale);
-      expect_close_to_the_reference(image, o);
-    }
+  for (const double scale : {1e-25, 1e-9, 1e6, 1e25}) {
+    Array<Real> image = noisy_image<Real>({6, 7, 20, 1}, 4);
+    for (Real& v : image) v *= static_cast<Real>(scale);
+    NlmOptions o{.patch_size = {3}, .patch_distance = {2}, .h = 0.15 * scale, .sigma = 0.1 * scale};
+    SCOPED_TRACE(scale);
+    expect_close_to_the_reference(image, o);
+    // scikit-image's classic mode in float, which the reference follows, overflows here.
+    o.mode = NlmMode::classic;
+    EXPECT_LE(largest_difference(run_nlm(image, o, DeviceKind::cuda), run_nlm(image, o, DeviceKind::cpu)),
+              promised<Real>(o.mode) * range_of(image));
+  }
 }
 
 TYPED_TEST(CudaNlm, LetsNaNAndInfinityTouchTheirOwnPatchesAlone) {
@@ -388,24 +390,23 @@ TEST(CudaNlmCalls, FollowsScikitImageWhereAsked) {
 TEST(CudaNlmCalls, StopsSoonAfterAnInterrupt) {
   SPINLOOM_NEEDS(gpu);
   const Array<float> image = noisy_image<float>({200, 200, 200, 1}, 1);
-  for (const Index channels : {1, 2})
-    for (const NlmMode mode : {NlmMode::fast, NlmMode::classic}) {
-      const Array<float> all = channels == 1 ? image.clone() : noisy_image<float>({100, 100, 100, 2}, 1);
-      const NlmOptions o{.patch_size = {7}, .patch_distance = {11}, .mode = mode};
-      const NlmOptions warm{.patch_size = {7}, .patch_distance = {11}, .mode = mode};
-      run_nlm(noisy_image<float>({3, 3, 3, channels}, 1), warm, DeviceKind::cuda);  // compiled
-      std::chrono::steady_clock::time_point asked;
-      std::thread user([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        asked = std::chrono::steady_clock::now();
-        request_interrupt();
-      });
-      EXPECT_THROW(run_nlm(all, o, DeviceKind::cuda), Interrupted);
-      const auto stopped = std::chrono::steady_clock::now();
-      user.join();
-      clear_interrupt();
-      EXPECT_LT(std::chrono::duration<double>(stopped - asked).count(), 0.2) << channels;
-    }
+  for (const auto& [channels, mode] : {std::pair{Index{1}, NlmMode::fast}, {Index{2}, NlmMode::classic}}) {
+    const Array<float> all = channels == 1 ? image.clone() : noisy_image<float>({100, 100, 100, 2}, 1);
+    const NlmOptions o{.patch_size = {7}, .patch_distance = {11}, .mode = mode};
+    const NlmOptions warm{.patch_size = {7}, .patch_distance = {11}, .mode = mode};
+    run_nlm(noisy_image<float>({3, 3, 3, channels}, 1), warm, DeviceKind::cuda);  // compiled
+    std::chrono::steady_clock::time_point asked;
+    std::thread user([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      asked = std::chrono::steady_clock::now();
+      request_interrupt();
+    });
+    EXPECT_THROW(run_nlm(all, o, DeviceKind::cuda), Interrupted);
+    const auto stopped = std::chrono::steady_clock::now();
+    user.join();
+    clear_interrupt();
+    EXPECT_LT(std::chrono::duration<double>(stopped - asked).count(), 0.2) << channels;
+  }
 }
 
 TEST(CudaNlmCalls, ReportsProgressUpToTheEnd) {
