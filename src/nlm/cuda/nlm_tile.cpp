@@ -87,7 +87,7 @@ Shape3 wanted_shape(const NlmProblem& p) {
   if (std::is_same_v<Real, double>) return {2, 4, 4, 2, 4, samples > 2 ? 1 : 2, 0, 0, false};
   if (p.mode == NlmMode::classic) return {2, 4, 4, 2, 4, samples > 3 ? 1 : 2, 0, 0, false};
   if (samples == 2) return {3, 6, 2, 2, 6, 4, 0, 0, false};
-  if (samples == 4) return {3, 4, 4, 1, 2, 4, 0, 0, true};
+  if (samples == 4) return {2, 4, 4, 2, 4, 2, 0, 0, false};
   return {4, 4, 4, 2, 1, 1, 0, 0, true};
 }
 
