@@ -7,6 +7,8 @@
 #include <random>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/fourier/nufft.hpp"
+#include "spinloom/ops/vector_ops.hpp"
 
 using namespace spinloom;
 
@@ -61,6 +63,16 @@ double error_at_samples(const Trajectory& k, const Shape& matrix, const Array<cf
 double error_at_voxels(const Trajectory& k, const Shape& matrix, const Array<cfloat>& y,
                        const Array<cfloat>& fhy) {
   return error_at_some(y, fhy, +1, [&](Index m, Index n) { return turns(k, matrix, m, n); });
+}
+
+double error_of_normal(const std::shared_ptr<const Trajectory>& k, const Shape& matrix, View<const cfloat> x,
+                       View<const cfloat> y, double tolerance) {
+  const auto pair = normal(make_nufft<double>(k, matrix, 1, {.tolerance = 0.01 * tolerance}));
+  Array<cdouble> wide(pair->domain()), expected(pair->range()), got(pair->range());
+  std::copy(x.data, x.data + x.size(), wide.begin());
+  std::copy(y.data, y.data + y.size(), got.begin());
+  pair->forward(wide.view(), expected.view());
+  return distance<cdouble>(got, expected) / norm<cdouble>(expected);
 }
 
 void require_error(const std::string& bench, const std::string& figure, double error, double bound) {

@@ -42,7 +42,7 @@ void save(const Options& o, const Tensor& result) {
 template <class Real>
 void run(const Options& o) {
   using Complex = std::complex<Real>;
-  const Device device = o.start();
+  const Device device = o.start(Common::Gpu::accepted);
   const Console console = o.console();
   const bool is_forward = o.direction == "forward";
   if (!o.output.ends_with(".npy") && !o.output.ends_with(".cfl"))

@@ -15,6 +15,7 @@
 #include "spinloom/recon/plan.hpp"
 #include "spinloom/recon/verify.hpp"
 #include "spinloom/recon/whiten_scan.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/hardware.hpp"
 #include "spinloom_version.hpp"
 
@@ -42,11 +43,30 @@ void check_outputs(const Options& o) {
   OutputFile sidecar(without_ending(o.output) + ".json", o.existing());
 }
 
+/// Null without one.
+Json gpu_name(Device device) {
+  if (device.kind != DeviceKind::cuda) return nullptr;
+  return cuda_status().gpus.at(static_cast<std::size_t>(device.index)).name;
+}
+
+/// The plan, for the CPU where `auto` chose a GPU whose memory is too small.
+Plan make_plan(Options& o, const Measurement& measurement, const Console& console) {
+  try {
+    return plan_reconstruction(measurement, o.recon);
+  } catch (const DeviceError& e) {
+    if (o.device != "auto" || o.recon.device.kind != DeviceKind::cuda) throw;
+    console.note(std::string("the CPU is used, no GPU: ") + e.what());
+    o.recon.device = {};
+    return plan_reconstruction(measurement, o.recon);
+  }
+}
+
 /// What the run was made of and what came of it: the sidecar, --json, and the report's tables.
 Json facts_of(const Options& o, const std::vector<Reconstruction>& results, const Plan& plan,
               double read_seconds) {
   int iterations = 0;
-  double residual = 0, maps = 0, planning = 0, solve = 0;
+  double residual = 0;
+  ReconstructionTimes seconds;
   bool converged = true;
   const Reconstruction* worst = &results.front();  // the run's reason is that of the image furthest from done
   Json images = Json::array();
@@ -58,7 +78,7 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
     iterations = std::max(iterations, r.convergence.iterations);
     residual = std::max(residual, r.convergence.residual);
     converged = converged && r.convergence.converged;
-    maps += r.seconds.maps, planning += r.seconds.plan, solve += r.seconds.solve;
+    seconds += r.seconds;
     images.push_back({{"iterations", r.convergence.iterations},
                       {"residual", r.convergence.residual},
                       {"converged", r.convergence.converged},
@@ -87,18 +107,28 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
           {"scaling", "unitary: y = F s rho / sqrt(voxels)"},
           {"device", to_string(c.device)},
           {"memory_bytes", plan.memory_bytes},
+          {"device_memory_bytes", plan.device_bytes},
+          {"coil_batch", plan.coil_batch},
           {"seconds",
-           {{"read", read_seconds}, {"maps", maps}, {"plan", planning}, {"solve", solve}, {"write", 0.0}}},
+           {{"read", read_seconds},
+            {"maps", seconds.maps},
+            {"plan", seconds.plan},
+            {"upload", seconds.upload},
+            {"rhs", seconds.rhs},
+            {"solve", seconds.solve},
+            {"download", seconds.download},
+            {"write", 0.0}}},
           {"version", SPINLOOM_VERSION},
           {"compiler", SPINLOOM_COMPILER},
           {"cpu", detect_hardware().cpu_name},
+          {"gpu", gpu_name(c.device)},
           {"images", images}};
 }
 
 void run(Options& o) {
-  o.recon.device = o.start();
+  o.recon.device = o.start(Common::Gpu::accepted);
   if (o.recon.device.kind == DeviceKind::cuda)
-    throw BackendUnavailable("cuda", "reconstruction has no GPU path in this version; choose --device cpu");
+    held_memory_bytes(o.recon.device);  // is it there? before a long reading
   const Console console = o.console();
   std::vector<std::string> warnings;
   const Log log = [&](Severity severity, const std::string& text) {
@@ -135,7 +165,7 @@ void run(Options& o) {
   o.recon.given_maps = given;
   const double read_seconds = seconds_since(clock);
 
-  const Plan plan = plan_reconstruction(scan.measurements.front(), o.recon);
+  const Plan plan = make_plan(o, scan.measurements.front(), console);
   if (scan.measurements.size() > 1) console.note(fmt::format("{} images", scan.measurements.size()));
   for (const std::string& line : plan.lines) console.note(line);
 
@@ -207,9 +237,10 @@ void run(Options& o) {
         verified["samples"].get<Index>(), verified["voxels"].get<Index>(),
         verified["relative_error_forward"].get<double>(), verified["relative_error_adjoint"].get<double>(),
         verified["relative_error_normal"].get<double>(), verified["adjoint_gap"].get<double>());
-  text += fmt::format("\nseconds: read {:.2f}, maps {:.2f}, plan {:.2f}, solve {:.2f}, write {:.2f}",
-                      s["read"].get<double>(), s["maps"].get<double>(), s["plan"].get<double>(),
-                      s["solve"].get<double>(), s["write"].get<double>());
+  std::string parts;
+  for (const auto& [name, value] : s.items())
+    parts += fmt::format("{}{} {:.2f}", parts.empty() ? "" : ", ", name, value.get<double>());
+  text += "\nseconds: " + parts;
   if (!report.empty()) text += "\nreport: " + report;
   console.result(facts, text);
 }

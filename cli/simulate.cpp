@@ -13,6 +13,7 @@
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/mri/simulate.hpp"
 #include "spinloom/ops/vector_ops.hpp"
+#include "spinloom/runtime/cuda.hpp"
 
 using namespace spinloom;
 
@@ -27,6 +28,7 @@ struct Simulate : Common {
   unsigned seed = 1;
 
   void run() const;
+  Device choose(const struct Object& object) const;
 };
 
 /// What is scanned: ellipsoids with a closed form, or voxels.
@@ -106,8 +108,19 @@ std::vector<double> parse_fov(const std::string& text, const Shape& matrix, cons
   return given;
 }
 
+/// `auto` is the CPU for a phantom, which has a closed form there and none on a GPU.
+Device Simulate::choose(const Object& object) const {
+  const Device chosen = start(object.voxels || device != "auto" ? Gpu::accepted : Gpu::refused);
+  if (object.phantom && chosen.kind == DeviceKind::cuda)
+    throw BackendUnavailable(
+        "cuda",
+        "the closed form of a phantom of ellipsoids is computed on the CPU only; choose --device "
+        "cpu, or scan an image file");
+  if (chosen.kind == DeviceKind::cuda) held_memory_bytes(chosen);  // is it there? before all else
+  return chosen;
+}
+
 void Simulate::run() const {
-  start();
   const auto begun = std::chrono::steady_clock::now();
   const Console talk = console();
   const bool noisy = noise > 0 || has_snr;
@@ -117,6 +130,7 @@ void Simulate::run() const {
   const std::size_t asked_axes = static_cast<std::size_t>(std::count(matrix.begin(), matrix.end(), ',')) + 1;
   const int dims = trajectory.dims(matrix.empty() ? 3 : asked_axes);
   const Object object = load_object(phantom, dims, talk.log());
+  const Device where = choose(object);
   SimulatedScan scan;
   scan.matrix = matrix.empty() && object.voxels ? object.voxels->shape() : parse_matrix("--matrix", matrix);
   if (static_cast<int>(scan.matrix.size()) != dims)
@@ -140,7 +154,8 @@ void Simulate::run() const {
                         to_string(scan.matrix), scan.readouts.readouts, scan.readouts.samples_per_readout,
                         coils, coils == 1 ? "" : "s"));
 
-  SimulationOptions options{.coils = coils, .sigma = noise, .seed = seed, .progress = talk.progress()};
+  SimulationOptions options{
+      .coils = coils, .sigma = noise, .seed = seed, .device = where, .progress = talk.progress()};
   if (has_snr) options.snr_db = snr_db;
   Simulation made = object.phantom
                         ? simulate_scan(*object.phantom, scan.readouts, scan.matrix, options)
@@ -172,6 +187,7 @@ void Simulate::run() const {
                 {"samples", samples},
                 {"noise_sigma", made.sigma},
                 {"coil_fit_residual", made.coil_fit_residual},
+                {"device", to_string(where)},
                 {"seconds", seconds}};
   facts["snr_db"] = made.sigma > 0 ? Json(made.snr_db) : Json(nullptr);
   talk.result(facts, fmt::format("{} samples per coil written to {} ({:.1f} s)", samples,
@@ -208,7 +224,7 @@ Command add_simulate(CLI::App& program) {
                   "NAME_traj); beside "
                   "it NAME_maps and NAME_truth.nii.gz, the best image that the scan can give")
       ->required();
-  declare_common(*app, *s, with_threads | with_force);
+  declare_common(*app, *s, with_device | with_threads | with_force);
   app->footer(
       "Example: spinloom simulate --phantom shepp-logan --trajectory radial2d --matrix 128,128 --snr-db 40 "
       "-o scan.mrd");

@@ -8,6 +8,7 @@
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/array.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::testing {
 
@@ -20,22 +21,30 @@ Array<std::complex<Real>> random_array(const Shape& shape, unsigned seed) {
 
 /// An output that was not written shows: every element starts as NaN.
 template <class Real>
-Array<std::complex<Real>> poisoned(const Shape& shape) {
-  return Array<std::complex<Real>>::full(shape, std::complex<Real>(NAN, NAN));
+Array<std::complex<Real>> poisoned(const Shape& shape, Device device = {}) {
+  return Array<std::complex<Real>>::full(shape, std::complex<Real>(NAN, NAN), device);
 }
 
+template <class T>
+Array<T> on_host(Array<T> a) {
+  return a.device().kind == DeviceKind::cuda ? Array<T>::copy_of(a.view(), Device{}) : std::move(a);
+}
+
+// The input and the result are on the host; the operator's own arrays are on its device.
 template <class Real>
 Array<std::complex<Real>> forward_of(const LinearOperator<Real>& a, const Array<std::complex<Real>>& x) {
-  auto y = poisoned<Real>(a.range());
-  a.forward(x.view(), y.view());
-  return y;
+  Array<std::complex<Real>> there;
+  auto y = poisoned<Real>(a.range(), a.device());
+  a.forward(on_device(x.view(), a.device(), there), y.view());
+  return on_host(std::move(y));
 }
 
 template <class Real>
 Array<std::complex<Real>> adjoint_of(const LinearOperator<Real>& a, const Array<std::complex<Real>>& y) {
-  auto x = poisoned<Real>(a.domain());
-  a.adjoint(y.view(), x.view());
-  return x;
+  Array<std::complex<Real>> there;
+  auto x = poisoned<Real>(a.domain(), a.device());
+  a.adjoint(on_device(y.view(), a.device(), there), x.view());
+  return on_host(std::move(x));
 }
 
 template <class T>
@@ -96,7 +105,7 @@ void check_operator(const OperatorPtr<Real>& a, double rounding, double approxim
 
   auto wrong = a->domain();
   wrong.back() += 1;
-  Array<Complex> misfit = Array<Complex>::zeros(wrong), out(a->range());
+  Array<Complex> misfit = Array<Complex>::zeros(wrong, a->device()), out(a->range(), a->device());
   EXPECT_THROW(a->forward(misfit.view(), out.view()), ShapeError);
 }
 

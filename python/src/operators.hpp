@@ -19,6 +19,8 @@ class Reshaped final : public LinearOperator<Real> {
   std::string name() const override { return a_->name(); }
   Shape domain() const override { return domain_; }
   Shape range() const override { return range_; }
+  Device device() const override { return a_->device(); }
+  bool takes(Device x, Device y) const override { return a_->takes(x, y); }
   OperatorPtr<Real> make_normal() const override {
     return std::make_shared<Reshaped>(normal<Real>(a_), domain_, domain_);
   }

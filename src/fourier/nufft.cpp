@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "fourier/cpu/nufft.hpp"
+#include "fourier/cuda/nufft.hpp"
 #include "fourier/grid_choice.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/dft.hpp"
@@ -15,13 +16,8 @@ OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape
   trajectory->require_fits(matrix);
   if (coils < 1) throw ArgumentError(fmt::format("NUFFT: {} coils, expected at least 1", coils));
   const GridChoice choice = choose_grid<Real>(matrix, trajectory->samples(), options);
-  switch (device.kind) {
-    case DeviceKind::reference:
-      return make_dft<Real>(std::move(trajectory), std::move(matrix), coils, device);
-    case DeviceKind::cuda:
-      throw BackendUnavailable("cuda", "the NUFFT has no CUDA backend; choose --device cpu");
-    case DeviceKind::cpu: break;
-  }
+  if (device.kind == DeviceKind::reference)
+    return make_dft<Real>(std::move(trajectory), std::move(matrix), coils, device);
   if (!choice.reached)
     warn(options.log,
          fmt::format(
@@ -29,16 +25,23 @@ OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape
              sizeof(Real) == sizeof(float) ? "single" : "double",
              options.oversampling == 0 ? "" : fmt::format(" at oversampling {:g}", options.oversampling),
              choice.tolerance));
+  if (device.kind == DeviceKind::cuda)
+    return cuda::make_nufft<Real>(std::move(trajectory), std::move(matrix), coils, choice, options.tolerance,
+                                  device);
   return std::make_shared<cpu::Nufft<Real>>(*trajectory, std::move(matrix), coils, choice);
 }
 
 template <class Real>
-std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, Index, const NufftOptions& options) {
-  return cpu::Nufft<Real>::memory_bytes(matrix, samples, choose_grid<Real>(matrix, samples, options));
+std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, Index coils, const NufftOptions& options,
+                                Device device) {
+  const GridChoice choice = choose_grid<Real>(matrix, samples, options);
+  return device.kind == DeviceKind::cuda
+             ? cuda::nufft_memory_bytes<Real>(matrix, samples, coils, choice, options.tolerance, device)
+             : cpu::Nufft<Real>::memory_bytes(matrix, samples, choice);
 }
 
-template std::int64_t nufft_memory_bytes<float>(const Shape&, Index, Index, const NufftOptions&);
-template std::int64_t nufft_memory_bytes<double>(const Shape&, Index, Index, const NufftOptions&);
+template std::int64_t nufft_memory_bytes<float>(const Shape&, Index, Index, const NufftOptions&, Device);
+template std::int64_t nufft_memory_bytes<double>(const Shape&, Index, Index, const NufftOptions&, Device);
 template OperatorPtr<float> make_nufft(std::shared_ptr<const Trajectory>, Shape, Index, const NufftOptions&,
                                        Device);
 template OperatorPtr<double> make_nufft(std::shared_ptr<const Trajectory>, Shape, Index, const NufftOptions&,

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "fourier/cpu/toeplitz.hpp"
+#include "fourier/cuda/toeplitz.hpp"
 #include "fourier/grid_choice.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/dft.hpp"
@@ -21,6 +22,14 @@ void require_weights(View<const double> weights, Index samples) {
       throw ArgumentError(
           fmt::format("Toeplitz normal operator: weight of sample {} is {:g}, expected a finite number >= 0",
                       m, weights[m]));
+}
+
+void require_arguments(const std::shared_ptr<const Trajectory>& trajectory, const Shape& matrix,
+                       View<const double> weights, Index coils) {
+  trajectory->require_fits(matrix);
+  if (coils < 1)
+    throw ArgumentError(fmt::format("Toeplitz normal operator: {} coils, expected at least 1", coils));
+  require_weights(weights, trajectory->samples());
 }
 
 /// F^H W F composed from the exact DFT.
@@ -55,18 +64,13 @@ template <class Real>
 OperatorPtr<Real> make_toeplitz(std::shared_ptr<const Trajectory> trajectory, Shape matrix,
                                 View<const double> weights, Index coils, const NufftOptions& options,
                                 Device device) {
-  trajectory->require_fits(matrix);
-  if (coils < 1)
-    throw ArgumentError(fmt::format("Toeplitz normal operator: {} coils, expected at least 1", coils));
-  require_weights(weights, trajectory->samples());
+  require_arguments(trajectory, matrix, weights, coils);
   const GridChoice choice = choose_grid<Real>(matrix, trajectory->samples(), options);
   switch (device.kind) {
     case DeviceKind::reference:
       return std::make_shared<WeightedNormal<Real>>(
           make_dft<Real>(std::move(trajectory), std::move(matrix), coils, device), weights);
     case DeviceKind::cuda:
-      throw BackendUnavailable("cuda",
-                               "the Toeplitz normal operator has no CUDA backend; choose --device cpu");
     case DeviceKind::cpu: break;
   }
   if (!choice.reached)
@@ -74,13 +78,31 @@ OperatorPtr<Real> make_toeplitz(std::shared_ptr<const Trajectory> trajectory, Sh
          fmt::format("Toeplitz normal operator: tolerance {:g} is beyond {} precision; expect about {:.1g}",
                      options.tolerance, sizeof(Real) == sizeof(float) ? "single" : "double",
                      choice.tolerance));
+  if (device.kind == DeviceKind::cuda)
+    return cuda::make_toeplitz<Real>(trajectory, std::move(matrix), weights, coils, options.tolerance,
+                                     device);
   return std::make_shared<cpu::Toeplitz<Real>>(trajectory, std::move(matrix), weights, coils,
                                                options.tolerance);
 }
 
 template <class Real>
-std::int64_t toeplitz_memory_bytes(const Shape& matrix, Index coils, const NufftOptions& options) {
+OperatorPtr<Real> make_padded_toeplitz(std::shared_ptr<const Trajectory> trajectory, Shape matrix,
+                                       View<const double> weights, Index coils, const NufftOptions& options,
+                                       Device device) {
+  require_arguments(trajectory, matrix, weights, coils);
+  choose_grid<Real>(matrix, trajectory->samples(), options);
+  if (device.kind != DeviceKind::cuda)
+    throw BackendUnavailable(to_string(device),
+                             "padded transforms by cuFFT are for GPUs; choose --device cuda");
+  return cuda::make_toeplitz<Real>(trajectory, std::move(matrix), weights, coils, options.tolerance, device,
+                                   cuda::ToeplitzPath::cufft);
+}
+
+template <class Real>
+std::int64_t toeplitz_memory_bytes(const Shape& matrix, Index coils, const NufftOptions& options,
+                                   Device device) {
   choose_grid<Real>(matrix, 0, options);  // refuses options that mean nothing
+  if (device.kind == DeviceKind::cuda) return cuda::toeplitz_bytes<Real>(matrix, coils);
   return cpu::Toeplitz<Real>::applying_bytes(matrix, coils);
 }
 
@@ -90,12 +112,16 @@ std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, const N
   return cpu::Toeplitz<Real>::planning_bytes(matrix, samples, options.tolerance);
 }
 
-template std::int64_t toeplitz_memory_bytes<float>(const Shape&, Index, const NufftOptions&);
-template std::int64_t toeplitz_memory_bytes<double>(const Shape&, Index, const NufftOptions&);
+template std::int64_t toeplitz_memory_bytes<float>(const Shape&, Index, const NufftOptions&, Device);
+template std::int64_t toeplitz_memory_bytes<double>(const Shape&, Index, const NufftOptions&, Device);
 template std::int64_t toeplitz_planning_bytes<float>(const Shape&, Index, const NufftOptions&);
 template std::int64_t toeplitz_planning_bytes<double>(const Shape&, Index, const NufftOptions&);
+template OperatorPtr<float> make_padded_toeplitz(std::shared_ptr<const Trajectory>, Shape, View<const double>,
+                                                 Index, const NufftOptions&, Device);
 template OperatorPtr<float> make_toeplitz(std::shared_ptr<const Trajectory>, Shape, View<const double>, Index,
                                           const NufftOptions&, Device);
+template OperatorPtr<double> make_padded_toeplitz(std::shared_ptr<const Trajectory>, Shape,
+                                                  View<const double>, Index, const NufftOptions&, Device);
 template OperatorPtr<double> make_toeplitz(std::shared_ptr<const Trajectory>, Shape, View<const double>,
                                            Index, const NufftOptions&, Device);
 

@@ -7,6 +7,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/mri/coil_maps.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom {
 namespace {
@@ -80,7 +81,13 @@ Array<std::complex<Real>> calibration_images(View<const std::complex<Real>> kspa
           part[c * samples + m] = h > 0 ? Real(h) * y[c * samples + m] : std::complex<Real>(0);
         }
     });
-    f.adjoint(part, images.view().slices(first, length));
+    const auto here = images.view().slices(first, length);
+    Array<std::complex<Real>> storage;
+    const auto there = on_device(View<const std::complex<Real>>(part), f.device(), storage);
+    if (share_memory(f.device(), Device{})) return f.adjoint(there, here);
+    Array<std::complex<Real>> images_there(here.shape, f.device());
+    f.adjoint(there, images_there.view());
+    transfer<std::complex<Real>>(images_there.view(), here);
   });
   return images;
 }

@@ -18,6 +18,8 @@ std::string coil_axes(std::size_t rank) {
 template <class Real>
 void require_finite_coils(const char* who, const char* what, View<const std::complex<Real>> images) {
   if (all_finite(images)) return;
+  if (images.device.kind == DeviceKind::cuda)
+    return require_finite_coils<Real>(who, what, Array<std::complex<Real>>::copy_of(images, Device{}).view());
   for (Index c = 0; c < images.shape[0]; ++c) {
     const auto coil = images.slice(c);
     for (Index n = 0; n < coil.size(); ++n) {

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <numbers>
 
+#include "mri/cuda/encoding.hpp"
 #include "mri/trajectories/common.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/mri/ellipsoids.hpp"
+#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom {
 namespace {
@@ -67,6 +69,44 @@ Array<double> support_image(KSpaceSupport support, const Shape& doubled) {
   return image;
 }
 
+/// y = F (window . F^H y) and y = F (window . region) for samples on the host, by a transform on any device: the image,
+/// which is large, stays there.
+template <class Real>
+class WindowedTransform {
+ public:
+  using Complex = std::complex<Real>;
+  WindowedTransform(const LinearOperator<Real>& f, const Array<double>& window)
+      : f_(f), window_(window), image_(f.domain(), f.device()), window_there_storage_() {
+    window_there_ = on_device(window_.view(), f.device(), window_there_storage_);
+  }
+  void adjoint(const Array<Complex>& y) {
+    Array<Complex> storage;
+    f_.adjoint(on_device(y.view(), f_.device(), storage), image_.view());
+  }
+  void set_image(const Array<double>& values) {
+    Array<Complex> host(image_.shape());
+    std::transform(values.begin(), values.end(), host.begin(), [](double v) { return Complex(Real(v)); });
+    transfer<Complex>(host.view(), image_.view());
+  }
+  void forward(Array<Complex>& y) {
+    if (f_.device().kind != DeviceKind::cuda) {
+      for (Index n = 0; n < image_.size(); ++n) image_[n] *= Real(window_[n]);
+      return f_.forward(image_.view(), y.view());
+    }
+    cuda::weigh<Real>(window_there_, image_.view().reshaped({1, image_.size()}));
+    Array<Complex> there(y.shape(), f_.device());
+    f_.forward(image_.view(), there.view());
+    transfer<Complex>(there.view(), y.view());
+  }
+
+ private:
+  const LinearOperator<Real>& f_;
+  const Array<double>& window_;
+  Array<Complex> image_;
+  Array<double> window_there_storage_;
+  View<const double> window_there_;
+};
+
 }  // namespace
 
 DensityProblem density_problem(const Trajectory& trajectory, const Shape& matrix) {
@@ -101,21 +141,21 @@ Array<double> density_compensation(const LinearOperator<Real>& transform, const 
   const auto window = kernel_image(Shape(domain.begin() + 1, domain.end()));
   double peak = 0;
   for (const double v : window) peak += v;
-  Array<Complex> y(range), image(domain);
+  Array<Complex> y(range);
+  WindowedTransform<Real> windowed(transform, window);
   auto covered = Array<double>::full({samples}, 1.0);  // K * c at the samples
   if (options.support) {
     const auto region = support_image(*options.support, Shape(domain.begin() + 1, domain.end()));
-    for (Index n = 0; n < image.size(); ++n) image[n] = Complex(Real(region[n] * window[n]));
-    transform.forward(image.view(), y.view());
+    windowed.set_image(region);
+    windowed.forward(y);
     // Half at a straight rim, less at a corner; the bound is for samples outside the region.
     for (Index m = 0; m < samples; ++m) covered[m] = std::clamp(double(y[m].real()), 0.05, 1.0);
   }
   for (int iteration = 0; iteration < options.iterations; ++iteration) {
     check_interrupt();
     for (Index m = 0; m < samples; ++m) y[m] = Complex(Real(w[m]));
-    transform.adjoint(y.view(), image.view());
-    for (Index n = 0; n < image.size(); ++n) image[n] *= Real(window[n]);
-    transform.forward(image.view(), y.view());
+    windowed.adjoint(y);
+    windowed.forward(y);
     // K >= 0, so every sample sees at least itself; the approximation of a NUFFT may not take that away.
     for (Index m = 0; m < samples; ++m) w[m] *= covered[m] / std::max(double(y[m].real()), peak * w[m]);
   }

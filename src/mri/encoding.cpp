@@ -1,10 +1,13 @@
 #include "spinloom/mri/encoding.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include "mri/coil_batches.hpp"
+#include "mri/cuda/encoding.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom {
 namespace {
@@ -12,10 +15,13 @@ namespace {
 // Voxels per block: one block of the image stays in a level 1 or 2 cache while the coils pass by.
 constexpr Index block_size = 1 << 12;
 
+bool on_gpu(Device device) { return device.kind == DeviceKind::cuda; }
+
 /// images[c, n] = scale s[c, n] x[n]
 template <class Real>
 void expand(View<const std::complex<Real>> maps, View<const std::complex<Real>> x, Real scale,
             View<std::complex<Real>> images) {
+  if (on_gpu(images.device)) return cuda::expand(maps, x, scale, images);
   const Index voxels = x.size();
   parallel_blocks(voxels, block_size, [&](Index begin, Index end, int) {
     for (Index c = 0; c < maps.shape[0]; ++c) {
@@ -30,6 +36,7 @@ void expand(View<const std::complex<Real>> maps, View<const std::complex<Real>> 
 template <class Real>
 void combine(View<const std::complex<Real>> maps, View<const std::complex<Real>> images, Real scale,
              bool first, View<std::complex<Real>> x) {
+  if (on_gpu(x.device)) return cuda::combine(maps, images, scale, first, x);
   const Index voxels = x.size();
   parallel_blocks(voxels, block_size, [&](Index begin, Index end, int) {
     if (first) std::fill(x.data + begin, x.data + end, std::complex<Real>(0));
@@ -67,57 +74,109 @@ void require_fits(const char* who, const CoilMaps<Real>& maps, const LinearOpera
                     to_string(fourier.domain())));
 }
 
+/// The maps of a batch where the transform works: as they lie, or brought there from locked host memory.
+template <class Real>
+class MapsOfBatch {
+ public:
+  using Complex = std::complex<Real>;
+  MapsOfBatch(const char* who, CoilMaps<Real> maps, Device device) : maps_(std::move(maps)), device_(device) {
+    if (share_memory(maps_->device(), device)) return;
+    if (on_gpu(maps_->device()))
+      throw ArgumentError(fmt::format(
+          "{}: the coil maps are on {}, but the Fourier operator works on {}; bring them there, or to the "
+          "host, from where they are sent batch by batch",
+          who, to_string(maps_->device()), to_string(device)));
+    streamed_.emplace(maps_->view(), device);
+  }
+  const CoilMaps<Real>& all() const { return maps_; }
+  Device device() const { return device_; }
+
+  /// Of coils [first, first + length); good for as long as it lives.
+  struct Batch {
+    Array<Complex> storage;
+    View<const Complex> view;
+  };
+  Batch operator()(Index first, Index length) const {
+    if (!streamed_) return {{}, maps_->view().slices(first, length)};
+    Batch batch{streamed_->fetch(first, length), {}};
+    batch.view = batch.storage.view();
+    return batch;
+  }
+
+ private:
+  CoilMaps<Real> maps_;
+  Device device_;
+  std::optional<cuda::StreamedMaps<Real>> streamed_;
+};
+
 template <class Real>
 class EncodingNormal final : public LinearOperator<Real> {
  public:
   using Complex = std::complex<Real>;
-  EncodingNormal(CoilMaps<Real> maps, CoilBatches<Real> grams)
+  EncodingNormal(MapsOfBatch<Real> maps, CoilBatches<Real> grams)
       : maps_(std::move(maps)), grams_(std::move(grams)) {
-    require_fits("encoding normal operator", maps_, *grams_.full());
+    require_fits("encoding normal operator", maps_.all(), *grams_.full());
     require_shape("encoding normal operator", grams_.full()->name() + " range", grams_.full()->range(),
                   grams_.full()->domain());
   }
   std::string name() const override { return "encoding normal operator by " + grams_.full()->name(); }
-  Shape domain() const override { return matrix_of(maps_); }
+  Shape domain() const override { return matrix_of(maps_.all()); }
   Shape range() const override { return domain(); }
+  Device device() const override { return grams_.full()->device(); }
 
  private:
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
   void do_forward(View<const Complex> x, View<Complex> y) const override {
-    const auto maps = maps_->view();
     const Real scale = Real(1 / double(x.size()));
     Array<Complex> images(prepend(grams_.batch(), x.shape), x.device), convolved(images.shape(), x.device);
     grams_.for_each([&](Index first, Index length, const LinearOperator<Real>& gram) {
       const auto part = images.view().slices(0, length), out = convolved.view().slices(0, length);
-      expand<Real>(maps.slices(first, length), x, 1, part);
+      const auto maps = maps_(first, length);
+      expand<Real>(maps.view, x, 1, part);
       gram.forward(part, out);
-      combine<Real>(maps.slices(first, length), out, scale, first == 0, y);
+      combine<Real>(maps.view, out, scale, first == 0, y);
     });
   }
 
-  CoilMaps<Real> maps_;
+  MapsOfBatch<Real> maps_;
   CoilBatches<Real> grams_;
 };
+
+template <class Real>
+OperatorPtr<Real> make_encoding_normal_of(MapsOfBatch<Real> maps, const CoilTransform<Real>& gram,
+                                          Index coil_batch) {
+  constexpr const char* who = "encoding normal operator";
+  CoilBatches<Real> batches(who, maps.all()->shape()[0], coil_batch, gram);
+  if (!share_memory(maps.device(), batches.full()->device()))
+    maps = MapsOfBatch<Real>(who, maps.all(), batches.full()->device());
+  return std::make_shared<EncodingNormal<Real>>(std::move(maps), std::move(batches));
+}
 
 template <class Real>
 class Encoding final : public LinearOperator<Real> {
  public:
   using Complex = std::complex<Real>;
   Encoding(CoilMaps<Real> maps, CoilBatches<Real> fourier, CoilTransform<Real> gram)
-      : maps_(std::move(maps)), fourier_(std::move(fourier)), gram_(std::move(gram)) {
-    require_fits("encoding", maps_, *fourier_.full());
+      : maps_("encoding", std::move(maps), fourier.full()->device()),
+        fourier_(std::move(fourier)),
+        gram_(std::move(gram)) {
+    require_fits("encoding", maps_.all(), *fourier_.full());
     const Shape range = fourier_.full()->range();
     if (range.size() != 2 || range[0] != fourier_.batch())
       throw ShapeError(fmt::format("encoding: the {} has range {}, expected [{}, samples]",
                                    fourier_.full()->name(), to_string(range), fourier_.batch()));
   }
   std::string name() const override { return "encoding by " + fourier_.full()->name(); }
-  Shape domain() const override { return matrix_of(maps_); }
-  Shape range() const override { return {maps_->shape()[0], fourier_.full()->range()[1]}; }
+  Shape domain() const override { return matrix_of(maps_.all()); }
+  Shape range() const override { return {maps_.all()->shape()[0], fourier_.full()->range()[1]}; }
+  Device device() const override { return fourier_.full()->device(); }
+  bool takes(Device x, Device y) const override {
+    return share_memory(x, device()) && (share_memory(y, device()) || !on_gpu(y));
+  }
 
   OperatorPtr<Real> make_normal() const override {
-    if (gram_) return make_encoding_normal<Real>(maps_, gram_, fourier_.batch());
-    return std::make_shared<EncodingNormal<Real>>(maps_, fourier_.normals());
+    if (!gram_) return std::make_shared<EncodingNormal<Real>>(maps_, fourier_.normals());
+    return make_encoding_normal_of(maps_, gram_, fourier_.batch());
   }
 
  private:
@@ -127,20 +186,25 @@ class Encoding final : public LinearOperator<Real> {
     Array<Complex> images(prepend(fourier_.batch(), x.shape), x.device);
     fourier_.for_each([&](Index first, Index length, const LinearOperator<Real>& f) {
       const auto part = images.view().slices(0, length);
-      expand<Real>(maps_->view().slices(first, length), x, scaling(), part);
-      f.forward(part, y.slices(first, length));
+      expand<Real>(maps_(first, length).view, x, scaling(), part);
+      const auto samples = y.slices(first, length);
+      if (share_memory(y.device, x.device)) return f.forward(part, samples);
+      Array<Complex> there(samples.shape, x.device);
+      f.forward(part, there.view());
+      transfer<Complex>(there.view(), samples);
     });
   }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override {
     Array<Complex> images(prepend(fourier_.batch(), x.shape), x.device);
     fourier_.for_each([&](Index first, Index length, const LinearOperator<Real>& f) {
       const auto part = images.view().slices(0, length);
-      f.adjoint(y.slices(first, length), part);
-      combine<Real>(maps_->view().slices(first, length), part, scaling(), first == 0, x);
+      Array<Complex> storage;
+      f.adjoint(on_device(y.slices(first, length), x.device, storage), part);
+      combine<Real>(maps_(first, length).view, part, scaling(), first == 0, x);
     });
   }
 
-  CoilMaps<Real> maps_;
+  MapsOfBatch<Real> maps_;
   CoilBatches<Real> fourier_;
   CoilTransform<Real> gram_;
 };
@@ -161,6 +225,10 @@ void require_weights(const Shape& kspace, View<const double> weights) {
 template <class Real>
 void weigh(View<const double> weights, View<std::complex<Real>> y) {
   if (weights.data == nullptr) return;
+  if (on_gpu(y.device)) {
+    Array<double> storage;
+    return cuda::weigh(on_device(weights, y.device, storage), y);
+  }
   const Index samples = y.shape[1];
   parallel_blocks(samples, block_size, [&](Index begin, Index end, int) {
     for (Index c = 0; c < y.shape[0]; ++c)
@@ -174,16 +242,18 @@ class WeightedNormal final : public LinearOperator<Real> {
   using Complex = std::complex<Real>;
   WeightedNormal(OperatorPtr<Real> a, View<const double> weights) : a_(std::move(a)) {
     require_weights(a_->range(), weights);
-    if (weights.data != nullptr) weights_ = Array<double>::copy_of(weights);
+    if (weights.data != nullptr) weights_ = Array<double>::copy_of(weights, a_->device());
   }
   std::string name() const override { return "weighted normal of " + a_->name(); }
   Shape domain() const override { return a_->domain(); }
   Shape range() const override { return a_->domain(); }
+  Device device() const override { return a_->device(); }
+  bool takes(Device x, Device y) const override { return a_->takes(x, device()) && a_->takes(y, device()); }
 
  private:
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
   void do_forward(View<const Complex> x, View<Complex> y) const override {
-    Array<Complex> ax(a_->range(), x.device);
+    Array<Complex> ax(a_->range(), device());
     a_->forward(x, ax);
     weigh<Real>(weights_.view(), ax);
     a_->adjoint(ax, y);
@@ -206,8 +276,9 @@ OperatorPtr<Real> make_encoding(CoilMaps<Real> maps, CoilTransform<Real> fourier
 template <class Real>
 OperatorPtr<Real> make_encoding_normal(CoilMaps<Real> maps, CoilTransform<Real> gram, Index coil_batch) {
   require_maps("encoding normal operator", maps);
-  CoilBatches<Real> batches("encoding normal operator", maps->shape()[0], coil_batch, gram);
-  return std::make_shared<EncodingNormal<Real>>(std::move(maps), std::move(batches));
+  const Device device = maps->device();
+  return make_encoding_normal_of<Real>({"encoding normal operator", std::move(maps), device}, gram,
+                                       coil_batch);
 }
 
 template <class Real>

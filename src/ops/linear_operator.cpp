@@ -1,5 +1,6 @@
 #include "spinloom/ops/linear_operator.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -18,6 +19,8 @@ class ComposedNormal final : public LinearOperator<Real> {
   std::string name() const override { return "normal of " + a_->name(); }
   Shape domain() const override { return a_->domain(); }
   Shape range() const override { return a_->domain(); }
+  Device device() const override { return a_->device(); }
+  bool takes(Device x, Device y) const override { return a_->takes(x, x) && a_->takes(y, x); }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {
@@ -50,6 +53,15 @@ class Sum final : public LinearOperator<Real> {
   }
   Shape domain() const override { return terms_[0]->domain(); }
   Shape range() const override { return terms_[0]->range(); }
+  /// A term that works anywhere (the identity) says the host, and goes where the others are.
+  Device device() const override {
+    for (const auto& term : terms_)
+      if (term->device().kind == DeviceKind::cuda) return term->device();
+    return terms_[0]->device();
+  }
+  bool takes(Device x, Device y) const override {
+    return std::all_of(terms_.begin(), terms_.end(), [&](const auto& term) { return term->takes(x, y); });
+  }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {
@@ -81,6 +93,8 @@ class Adjoint final : public LinearOperator<Real> {
   std::string name() const override { return "adjoint of " + a_->name(); }
   Shape domain() const override { return a_->range(); }
   Shape range() const override { return a_->domain(); }
+  Device device() const override { return a_->device(); }
+  bool takes(Device x, Device y) const override { return a_->takes(y, x); }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override { a_->adjoint(x, y); }
@@ -97,6 +111,7 @@ class Identity final : public LinearOperator<Real> {
   std::string name() const override { return "identity"; }
   Shape domain() const override { return shape_; }
   Shape range() const override { return shape_; }
+  bool takes(Device, Device) const override { return true; }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override { copy(x, y); }
@@ -106,6 +121,13 @@ class Identity final : public LinearOperator<Real> {
 };
 
 }  // namespace
+
+template <class Real>
+void LinearOperator<Real>::refuse_devices(const char* direction, Device in, Device out) const {
+  throw ArgumentError(name() + " " + direction + ": the input is on " + to_string(in) +
+                      " and the output on " + to_string(out) + ", expected both on " + to_string(device()) +
+                      "; Array::copy_of() or transfer() brings them there");
+}
 
 template <class Real>
 OperatorPtr<Real> normal(OperatorPtr<Real> a) {
@@ -131,7 +153,8 @@ OperatorPtr<Real> conjugate_transpose(OperatorPtr<Real> a) {
 template <class Real>
 double adjoint_mismatch(const LinearOperator<Real>& a, unsigned seed) {
   using Complex = std::complex<Real>;
-  Array<Complex> x(a.domain()), y(a.range()), ax(a.range()), ahy(a.domain());
+  const Device where = a.device();
+  Array<Complex> x(a.domain(), where), y(a.range(), where), ax(a.range(), where), ahy(a.domain(), where);
   if (x.empty() || y.empty()) return 0;
   fill_random(x.view(), seed);
   fill_random(y.view(), seed + 1);
@@ -142,11 +165,12 @@ double adjoint_mismatch(const LinearOperator<Real>& a, unsigned seed) {
   return typical == 0 ? gap : gap / typical;
 }
 
-#define SPINLOOM_INSTANTIATE(Real)                                                              \
-  template OperatorPtr<Real> normal(OperatorPtr<Real>);                                         \
-  template OperatorPtr<Real> sum(std::vector<OperatorPtr<Real>>, std::vector<Real>);            \
-  template OperatorPtr<Real> identity(Shape);                                                   \
-  template OperatorPtr<Real> conjugate_transpose(OperatorPtr<Real>);                            \
+#define SPINLOOM_INSTANTIATE(Real)                                                       \
+  template void LinearOperator<Real>::refuse_devices(const char*, Device, Device) const; \
+  template OperatorPtr<Real> normal(OperatorPtr<Real>);                                  \
+  template OperatorPtr<Real> sum(std::vector<OperatorPtr<Real>>, std::vector<Real>);     \
+  template OperatorPtr<Real> identity(Shape);                                            \
+  template OperatorPtr<Real> conjugate_transpose(OperatorPtr<Real>);                     \
   template double adjoint_mismatch(const LinearOperator<Real>&, unsigned);
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)

@@ -1,5 +1,6 @@
 #include "recon/operators.hpp"
 
+#include "recon/device_plan.hpp"
 #include "spinloom/fourier/dft.hpp"
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/fourier/toeplitz.hpp"
@@ -21,21 +22,32 @@ CoilTransform<float> cached(CoilTransform<float> make) {
 }  // namespace
 
 Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options)
-    : trajectory(measurement.trajectory), matrix(measurement.matrix) {
+    : trajectory(measurement.trajectory), matrix(measurement.matrix), coils(measurement.coils()) {
+  if (options.device.kind == DeviceKind::cuda) {
+    const DevicePlan plan = plan_device(device_needs(measurement, options), free_device_bytes(options.device),
+                                        to_string(options.device));
+    coil_batch = plan.coil_batch;
+    streams_maps = plan.streams_maps;
+  } else {
+    coil_batch = choose_coil_batch(coils, matrix, options.coil_batch);
+  }
   const NufftOptions nufft{.tolerance = options.tolerance, .log = options.log};
   if (options.fourier == FourierKind::dft) {
-    fourier = cached([k = trajectory, m = matrix, d = options.device](Index coils) {
-      return make_dft<float>(k, m, coils, d);
-    });
+    fourier = cached(
+        [k = trajectory, m = matrix, d = options.device](Index n) { return make_dft<float>(k, m, n, d); });
     return;
   }
-  fourier = cached([k = trajectory, m = matrix, d = options.device, nufft](Index coils) {
-    return make_nufft<float>(k, m, coils, nufft, d);
+  fourier = cached([k = trajectory, m = matrix, d = options.device, nufft](Index n) {
+    return make_nufft<float>(k, m, n, nufft, d);
   });
   if (options.fourier == FourierKind::toeplitz)
-    gram = cached([k = trajectory, m = matrix, d = options.device, nufft](Index coils) {
-      return make_toeplitz<float>(k, m, {}, coils, nufft, d);
+    gram = cached([k = trajectory, m = matrix, d = options.device, nufft](Index n) {
+      return make_toeplitz<float>(k, m, {}, n, nufft, d);
     });
+}
+
+Device device_of_weights(const ReconstructionOptions& options) {
+  return options.fourier == FourierKind::dft ? Device{} : options.device;
 }
 
 Index choose_coil_batch(Index coils, const Shape& matrix, Index asked) {

@@ -11,11 +11,15 @@ struct Reconstructor::Operators {
   Shape matrix;
   CoilTransform<float> fourier;  ///< unscaled, for any number of coils
   CoilTransform<float> gram;     ///< F^H F; empty when the pair is applied instead
-  Array<double> weights;         ///< density compensation of all samples; empty until gridding_weights() makes it
+  Index coils = 0;               ///< of the measurement that the batch was chosen for
+  Index coil_batch = 0;          ///< coils transformed at a time
+  bool streams_maps = false;     ///< on a GPU whose memory does not hold the maps
+  Array<double> weights;  ///< density compensation of all samples; empty until gridding_weights() makes it
 
   Operators(const Measurement& measurement, const ReconstructionOptions& options);
   bool serve(const Measurement& measurement) const {
-    return trajectory == measurement.trajectory && matrix == measurement.matrix;
+    return trajectory == measurement.trajectory && matrix == measurement.matrix &&
+           coils == measurement.coils();
   }
 };
 
@@ -24,8 +28,13 @@ Index choose_coil_batch(Index coils, const Shape& matrix, Index asked);
 
 /// Weights that make the adjoint an image of the scale of rho: 1 / multiplicity where all samples lie on grid points
 /// (the adjoint is then the inverse FFT), else Pipe and Menon's. The samples beyond `radius` (in cycles per field of
-/// view, elliptical on anisotropic matrices; 0: none are) get 0, and only those within are worked on.
-Array<double> gridding_weights(const Trajectory& trajectory, const Shape& matrix, double radius);
+/// view, elliptical on anisotropic matrices; 0: none are) get 0, and only those within are worked on. `device` does the
+/// NUFFTs.
+Array<double> gridding_weights(const Trajectory& trajectory, const Shape& matrix, double radius,
+                               Device device = {});
+
+/// Where the NUFFTs for those weights run: with everything else, unless the exact DFT was asked for.
+Device device_of_weights(const ReconstructionOptions& options);
 
 /// The cell of the grid that sample m lies nearest to, counted from 0 in FFT order; +N/2 and -N/2 are one.
 Index nearest_cell(const Trajectory& trajectory, const Shape& matrix, Index m);

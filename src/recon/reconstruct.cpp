@@ -9,6 +9,8 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/mri/coil_maps.hpp"
 #include "spinloom/ops/vector_ops.hpp"
+#include "spinloom/runtime/cuda.hpp"
+#include "spinloom/runtime/transfer.hpp"
 #include "spinloom/solve/cg.hpp"
 #include "spinloom/solve/power_iteration.hpp"
 #include "spinloom/stencil/finite_difference.hpp"
@@ -18,8 +20,10 @@ namespace {
 
 class Stopwatch {
  public:
-  /// Seconds since the last call, or since the start.
+  explicit Stopwatch(Device device) : device_(device) {}
+  /// Seconds since the last call, or since the start; what a GPU was given counts until it is done.
   double lap() {
+    synchronize(device_);
     const auto now = std::chrono::steady_clock::now();
     const double seconds = std::chrono::duration<double>(now - last_).count();
     last_ = now;
@@ -27,18 +31,22 @@ class Stopwatch {
   }
 
  private:
+  Device device_;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 void check(const ReconstructionOptions& o) {
   const auto refuse = [](const std::string& text) { throw ArgumentError("reconstruction: " + text); };
   if (o.iterations < 0) refuse(fmt::format("{} iterations, expected 0 or more", o.iterations));
-  if (!(o.stop >= 0 && o.stop < 1)) refuse(fmt::format("stop = {:g}, expected a relative residual in [0, 1)", o.stop));
-  if (!(o.lambda >= 0) || !std::isfinite(o.lambda)) refuse(fmt::format("lambda = {:g}, expected 0 or more", o.lambda));
+  if (!(o.stop >= 0 && o.stop < 1))
+    refuse(fmt::format("stop = {:g}, expected a relative residual in [0, 1)", o.stop));
+  if (!(o.lambda >= 0) || !std::isfinite(o.lambda))
+    refuse(fmt::format("lambda = {:g}, expected 0 or more", o.lambda));
   if (o.regularisation == Regularisation::none && o.lambda > 0)
     refuse(fmt::format("lambda = {:g} without a regularisation; choose tikhonov or laplacian", o.lambda));
   if (o.regularisation != Regularisation::none && o.lambda == 0)
-    refuse(fmt::format("{} regularisation with lambda = 0; give a lambda, 1e-3 say", to_string(o.regularisation)));
+    refuse(fmt::format("{} regularisation with lambda = 0; give a lambda, 1e-3 say",
+                       to_string(o.regularisation)));
   if (o.method == Method::gridding && o.regularisation != Regularisation::none)
     refuse("gridding does not regularise; use the cg method");
   if (o.combination == Combination::rss && o.maps == MapsSource::given)
@@ -61,12 +69,13 @@ std::shared_ptr<const Array<cfloat>> find_maps(const Measurement& m, const Recon
   // The window falls to one half at half its radius: what passes nearly whole is the well sampled centre.
   const double radius =
       o.calibration_radius > 0 ? o.calibration_radius : 2 * well_sampled_radius(*m.trajectory, m.matrix);
-  const auto weights = gridding_weights(*m.trajectory, m.matrix, radius);
-  const auto images = calibration_images<float>(m.kspace.view(), *m.trajectory, weights.view(), m.matrix, fourier,
-                                                {.radius = radius, .coil_batch = batch});
-  notes.push_back(fmt::format("sensitivity maps from the k-space centre, radius {:g} cycles per field of view, box of "
-                              "{} voxels",
-                              radius, o.map_window));
+  const auto weights = gridding_weights(*m.trajectory, m.matrix, radius, device_of_weights(o));
+  const auto images = calibration_images<float>(m.kspace.view(), *m.trajectory, weights.view(), m.matrix,
+                                                fourier, {.radius = radius, .coil_batch = batch});
+  notes.push_back(
+      fmt::format("sensitivity maps from the k-space centre, radius {:g} cycles per field of view, box of "
+                  "{} voxels",
+                  radius, o.map_window));
   return std::make_shared<Array<cfloat>>(estimate_coil_maps<float>(images.view(), {.window = o.map_window}));
 }
 
@@ -75,7 +84,8 @@ void combine(const Array<cfloat>& maps, const Array<cfloat>& images, View<cfloat
   const Index voxels = x.size();
   for (Index n = 0; n < voxels; ++n) {
     cfloat sum = 0;
-    for (Index c = 0; c < maps.shape()[0]; ++c) sum += std::conj(maps[c * voxels + n]) * images[c * voxels + n];
+    for (Index c = 0; c < maps.shape()[0]; ++c)
+      sum += std::conj(maps[c * voxels + n]) * images[c * voxels + n];
     x[n] = sum;
   }
 }
@@ -89,16 +99,25 @@ void divide_by_coverage(const Array<cfloat>& maps, View<cfloat> x) {
   }
 }
 
+/// The maps where the operators want them.
+CoilMaps<float> on_device_of(const ReconstructionOptions& o, bool streams_maps, const CoilMaps<float>& maps) {
+  if (o.device.kind != DeviceKind::cuda || streams_maps) return maps;
+  return std::make_shared<Array<cfloat>>(Array<cfloat>::copy_of(maps->view(), o.device));
+}
+
 /// The residual of a run falls from 1 to `stop`, on a logarithmic scale nearly evenly.
 double share_done(int iteration, double residual, const ReconstructionOptions& o) {
   double share = o.iterations > 0 ? double(iteration) / o.iterations : 1;
-  if (o.stop > 0 && residual > 0) share = std::max(share, std::log(std::min(residual, 1.0)) / std::log(o.stop));
+  if (o.stop > 0 && residual > 0)
+    share = std::max(share, std::log(std::min(residual, 1.0)) / std::log(o.stop));
   return std::clamp(share, 0.0, 1.0);
 }
 
 }  // namespace
 
-Reconstructor::Reconstructor(ReconstructionOptions options) : options_(std::move(options)) { check(options_); }
+Reconstructor::Reconstructor(ReconstructionOptions options) : options_(std::move(options)) {
+  check(options_);
+}
 Reconstructor::~Reconstructor() = default;
 
 Reconstruction Reconstructor::run(const Measurement& m) {
@@ -113,15 +132,17 @@ Reconstruction Reconstructor::run_coil_by_coil(const Measurement& m) {
   for (Index c = 0; c < m.coils(); ++c) {
     Measurement coil;
     coil.trajectory = m.trajectory;
-    coil.matrix = m.matrix, coil.recon_matrix = m.recon_matrix, coil.fov_mm = m.fov_mm, coil.geometry = m.geometry;
+    coil.matrix = m.matrix, coil.recon_matrix = m.recon_matrix, coil.fov_mm = m.fov_mm,
+    coil.geometry = m.geometry;
     coil.kspace = Array<cfloat>::copy_of(m.kspace.view().slices(c, 1));
     if (options_.progress)
       alone.progress = [&, c](const std::string& stage, double fraction, const std::string& detail) {
-        options_.progress(stage, (double(c) + fraction) / double(m.coils()), fmt::format("coil {}, {}", c, detail));
+        options_.progress(stage, (double(c) + fraction) / double(m.coils()),
+                          fmt::format("coil {}, {}", c, detail));
       };
     Reconstruction one = run_sense(coil, alone);
     for (Index n = 0; n < squares.size(); ++n) squares[n] += std::norm(cdouble(one.image[n]));
-    one.seconds.maps += all.seconds.maps, one.seconds.plan += all.seconds.plan, one.seconds.solve += all.seconds.solve;
+    one.seconds += all.seconds;
     // What is said of the run is said of its worst coil.
     const bool is_worse = c == 0 || one.convergence.residual > all.convergence.residual;
     Convergence worst = is_worse ? one.convergence : all.convergence;
@@ -132,37 +153,46 @@ Reconstruction Reconstructor::run_coil_by_coil(const Measurement& m) {
   all.notes = {"each coil is reconstructed alone, and their root sum of squares taken"};
   for (Index n = 0; n < squares.size(); ++n) all.image[n] = cfloat(static_cast<float>(std::sqrt(squares[n])));
   all.maps = std::make_shared<Array<cfloat>>(coil_maps_of_ones<float>(m.coils(), m.matrix));
-  all.encoding = make_encoding<float>(all.maps, operators_->fourier, 1, operators_->gram);
+  all.encoding = make_encoding<float>(on_device_of(options_, operators_->streams_maps, all.maps),
+                                      operators_->fourier, 1, operators_->gram);
   if (options_.method == Method::cg) all.normal = normal<float>(all.encoding);
   return all;
 }
 
 Reconstruction Reconstructor::run_sense(const Measurement& m, const ReconstructionOptions& o) {
   Reconstruction result;
-  Stopwatch watch;
+  Stopwatch watch(o.device);
   m.trajectory->require_fits(m.matrix);
   if (!all_finite<cfloat>(m.kspace.view()))
-    throw ArgumentError("reconstruction: the k-space data has values that are not finite; remove those lines");
+    throw ArgumentError(
+        "reconstruction: the k-space data has values that are not finite; remove those lines");
   if (!operators_ || !operators_->serve(m)) operators_ = std::make_unique<Operators>(m, o);
-  const Index batch = choose_coil_batch(m.coils(), m.matrix, o.coil_batch);
+  const Index batch = operators_->coil_batch;
   operators_->fourier(batch);
   result.seconds.plan = watch.lap();
 
   result.maps = find_maps(m, o, operators_->fourier, batch, result.notes);
   result.seconds.maps = watch.lap();
 
-  result.encoding = make_encoding<float>(result.maps, operators_->fourier, batch, operators_->gram);
-  result.image = Array<cfloat>::zeros(m.matrix);
+  const auto maps = on_device_of(o, operators_->streams_maps, result.maps);
+  result.seconds.upload = watch.lap();
+
+  result.encoding = make_encoding<float>(maps, operators_->fourier, batch, operators_->gram);
+  auto image = Array<cfloat>::zeros(m.matrix, o.device);
+  result.image = Array<cfloat>(m.matrix);
   if (o.method == Method::gridding || o.start == StartingImage::gridding) {
-    if (operators_->weights.empty()) operators_->weights = gridding_weights(*m.trajectory, m.matrix, 0);
+    if (operators_->weights.empty())
+      operators_->weights = gridding_weights(*m.trajectory, m.matrix, 0, device_of_weights(o));
     result.seconds.plan += watch.lap();
     if (lies_on_grid(*m.trajectory)) {
       result.notes.push_back("the samples lie on the grid: inverse FFT");
       combine(*result.maps, inverse_fft_images(m, operators_->weights.view()), result.image.view());
     } else {
-      weighted_adjoint<float>(*result.encoding, operators_->weights.view(), m.kspace.view(), result.image.view());
+      weighted_adjoint<float>(*result.encoding, operators_->weights.view(), m.kspace.view(), image.view());
+      transfer<cfloat>(image.view(), result.image.view());
     }
     divide_by_coverage(*result.maps, result.image.view());
+    transfer<cfloat>(result.image.view(), image.view());
   }
   if (o.method == Method::gridding) {
     result.convergence.converged = true;
@@ -175,7 +205,8 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   result.seconds.plan += watch.lap();
   OperatorPtr<float> system = result.normal;
   if (o.regularisation != Regularisation::none) {
-    result.largest_eigenvalue = power_iteration<float>(*result.normal, {.iterations = 20, .tolerance = 1e-2}).eigenvalue;
+    result.largest_eigenvalue =
+        power_iteration<float>(*result.normal, {.iterations = 20, .tolerance = 1e-2}).eigenvalue;
     result.lambda_absolute = o.lambda * result.largest_eigenvalue;
     OperatorPtr<float> penalty = identity<float>(m.matrix);
     if (o.regularisation == Regularisation::laplacian) {
@@ -187,22 +218,40 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
     system = sum<float>({result.normal, penalty}, {1.0f, static_cast<float>(result.lambda_absolute)});
   }
 
-  Array<cfloat> rhs(m.matrix);
+  result.seconds.plan += watch.lap();
+  Array<cfloat> rhs(m.matrix, o.device);
   result.encoding->adjoint(m.kspace.view(), rhs.view());
-  const auto report = [&](const CgStep<float>& step) {
-    if (o.progress)
-      o.progress("conjugate gradients", share_done(step.iteration, step.residual, o),
-                 fmt::format("iteration {}, residual {:.2e}", step.iteration, step.residual));
-    return Next::go_on;
-  };
-  const CgResult cg_result =
-      cg<float>(*system, rhs.view(), {.iterations = o.iterations, .tolerance = o.stop}, result.image.view(), report);
+  result.seconds.rhs = watch.lap();
+
+  CgOptions options{.iterations = o.iterations, .tolerance = o.stop};
   if (o.progress)
-    o.progress("conjugate gradients", 1, fmt::format("iteration {}, residual {:.2e}", cg_result.iterations, cg_result.residual));
+    options.report = [&](int iteration, double residual) {
+      o.progress("conjugate gradients", share_done(iteration, residual, o),
+                 fmt::format("iteration {}, residual {:.2e}", iteration, residual));
+    };
+  const CgResult cg_result = cg<float>(*system, rhs.view(), options, image.view());
+  if (o.progress)
+    o.progress("conjugate gradients", 1,
+               fmt::format("iteration {}, residual {:.2e}", cg_result.iterations, cg_result.residual));
   result.convergence = {cg_result.iterations, cg_result.residual, cg_result.converged, cg_result.reason,
                         cg_result.history};
   result.seconds.solve = watch.lap();
+  if (o.device.kind == DeviceKind::cuda)
+    transfer<cfloat>(image.view(), result.image.view());
+  else
+    result.image = std::move(image);
+  result.seconds.download = watch.lap();
   return result;
+}
+
+ReconstructionTimes& ReconstructionTimes::operator+=(const ReconstructionTimes& other) {
+  maps += other.maps;
+  plan += other.plan;
+  upload += other.upload;
+  rhs += other.rhs;
+  solve += other.solve;
+  download += other.download;
+  return *this;
 }
 
 std::string to_string(Method m) { return m == Method::cg ? "cg" : "gridding"; }

@@ -7,6 +7,7 @@
 #include "fourier/reference/dft.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom {
 namespace {
@@ -16,9 +17,11 @@ constexpr Index most_places = 256;
 
 /// As many of `count` places as the budget allows, at least one, without repeats and in order.
 std::vector<Index> choose(Index count, Index cost_each, std::mt19937_64& bits) {
-  const Index wanted = std::clamp<Index>(pair_budget / std::max<Index>(cost_each, 1), 1, std::min(count, most_places));
+  const Index wanted =
+      std::clamp<Index>(pair_budget / std::max<Index>(cost_each, 1), 1, std::min(count, most_places));
   std::vector<Index> places;
-  for (Index i = 0; i < wanted; ++i) places.push_back(static_cast<Index>(bits() % static_cast<std::uint64_t>(count)));
+  for (Index i = 0; i < wanted; ++i)
+    places.push_back(static_cast<Index>(bits() % static_cast<std::uint64_t>(count)));
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
   return places;
@@ -53,8 +56,13 @@ Verification verify(const Measurement& m, const Reconstruction& r, unsigned seed
   Array<cfloat> x(m.matrix), y({coils, samples}), ex({coils, samples}), ehy(m.matrix);
   fill_random(x.view(), seed + 1);
   fill_random(y.view(), seed + 2);
-  r.encoding->forward(x.view(), ex.view());
-  r.encoding->adjoint(y.view(), ehy.view());
+  // Images are where the operator works; k-space may stay on the host.
+  const Device there = r.encoding->device();
+  const auto x_there = Array<cfloat>::copy_of(x.view(), there);
+  Array<cfloat> image_there(m.matrix, there);
+  r.encoding->forward(x_there.view(), ex.view());
+  r.encoding->adjoint(y.view(), image_there.view());
+  transfer<cfloat>(image_there.view(), ehy.view());
 
   Error forward, adjoint;
   Array<cdouble> coil_image(m.matrix), coil_data({samples});
@@ -65,13 +73,15 @@ Verification verify(const Measurement& m, const Reconstruction& r, unsigned seed
     for (Index i = 0; i < samples; ++i) coil_data[i] = cdouble(y[c * samples + i]);
     parallel_blocks(v.samples, 1, [&](Index begin, Index, int) {
       const auto i = static_cast<std::size_t>(begin);
-      exact[i] = scale * reference::dft_forward_at(*m.trajectory, m.matrix, coil_image.view(), chosen_samples[i]);
+      exact[i] =
+          scale * reference::dft_forward_at(*m.trajectory, m.matrix, coil_image.view(), chosen_samples[i]);
     });
     for (std::size_t i = 0; i < exact.size(); ++i) forward.add(ex[c * samples + chosen_samples[i]], exact[i]);
     parallel_blocks(v.voxels, 1, [&](Index begin, Index, int) {
       const auto i = static_cast<std::size_t>(begin);
-      exact_adjoint[i] += scale * std::conj(cdouble(s[chosen_voxels[i]])) *
-                          reference::dft_adjoint_at(*m.trajectory, m.matrix, coil_data.view(), chosen_voxels[i]);
+      exact_adjoint[i] +=
+          scale * std::conj(cdouble(s[chosen_voxels[i]])) *
+          reference::dft_adjoint_at(*m.trajectory, m.matrix, coil_data.view(), chosen_voxels[i]);
     });
   }
   for (std::size_t i = 0; i < exact_adjoint.size(); ++i) adjoint.add(ehy[chosen_voxels[i]], exact_adjoint[i]);
@@ -80,8 +90,8 @@ Verification verify(const Measurement& m, const Reconstruction& r, unsigned seed
   v.adjoint_gap = adjoint_mismatch<float>(*r.encoding, seed + 3);
 
   if (r.normal) {
-    Array<cfloat> once(m.matrix), both(m.matrix);
-    r.normal->forward(x.view(), once.view());
+    Array<cfloat> once(m.matrix, there), both(m.matrix, there);
+    r.normal->forward(x_there.view(), once.view());
     r.encoding->adjoint(ex.view(), both.view());
     const double size = norm<cfloat>(both.view());
     v.relative_error_normal = size > 0 ? distance<cfloat>(once.view(), both.view()) / size : 0;

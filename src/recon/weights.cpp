@@ -48,7 +48,7 @@ Index nearest_cell(const Trajectory& k, const Shape& matrix, Index m) {
   return at;
 }
 
-Array<double> gridding_weights(const Trajectory& k, const Shape& matrix, double radius) {
+Array<double> gridding_weights(const Trajectory& k, const Shape& matrix, double radius, Device device) {
   auto weights = Array<double>::zeros({k.samples()});
   std::vector<Index> chosen;
   for (Index m = 0; m < k.samples(); ++m)
@@ -71,7 +71,8 @@ Array<double> gridding_weights(const Trajectory& k, const Shape& matrix, double 
   if (radius > 0)
     for (Index& n : enough) n = std::min(n, static_cast<Index>(std::ceil(2 * radius)) + 2);
   const DensityProblem problem = density_problem(centre, enough);
-  const auto transform = make_nufft<float>(problem.trajectory, problem.matrix, 1, {.tolerance = 1e-3});
+  const auto transform =
+      make_nufft<float>(problem.trajectory, problem.matrix, 1, {.tolerance = 1e-3}, device);
   // Weights need no more accuracy than the choice of their kernel has; in 3D each iteration is dear.
   const auto found = density_compensation<float>(*transform, {.iterations = k.dims() == 3 ? 10 : 20});
   for (std::size_t i = 0; i < chosen.size(); ++i) weights[chosen[i]] = found[static_cast<Index>(i)];
@@ -100,7 +101,8 @@ double well_sampled_radius(const Trajectory& k, const Shape& matrix) {
   const double unit_ball = axes == 1 ? 2 : axes == 2 ? std::numbers::pi : 4 * std::numbers::pi / 3;
   double radius = 0;
   for (std::size_t i = 0; i < occupied.size(); ++i) {
-    const double cells = unit_ball * (std::pow(step * double(i + 1), axes) - std::pow(step * double(i), axes));
+    const double cells =
+        unit_ball * (std::pow(step * double(i + 1), axes) - std::pow(step * double(i), axes));
     // More than half: a regular pattern of every second line folds the image over itself, and maps with it.
     if (occupied[i] < 0.6 * cells) break;
     radius = step * double(i + 1);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/compiler.hpp"
+#include "runtime/cuda/cufft.hpp"
 #include "runtime/cuda/driver.hpp"
 #include "runtime/dynamic_library.hpp"
 
@@ -17,7 +18,6 @@ struct Wanted {
 };
 
 const std::vector<Wanted> others = {
-    {"cuFFT", {"libcufft.so.12", "libcufft.so.11"}, "comes with the package nvidia-cufft"},
     {"NCCL", {"libnccl.so.2"}, "comes with the package nvidia-nccl"},
     {"MPI", {"libmpi.so.40", "libmpich.so.12"}, "comes with the package openmpi-bin or mpich"},
 };
@@ -36,6 +36,7 @@ std::vector<LibraryProbe> probe_libraries() {
       describe("CUDA driver", cuda::driver_file(), fmt::format("{}.{}", driver / 1000, driver % 1000 / 10),
                cuda::driver_problem()),
       describe("NVRTC", cuda::compiler_file(), cuda::compiler_version(), cuda::compiler_problem()),
+      describe("cuFFT", cuda::cufft_file(), cuda::cufft_version(), cuda::cufft_problem()),
   };
   for (const Wanted& w : others) {
     LibraryProbe probe{w.name, "", std::string("not found; ") + w.remedy, false};

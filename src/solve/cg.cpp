@@ -6,17 +6,15 @@
 #include <cmath>
 #include <limits>
 
+#include "solve/cg_steps.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/array.hpp"
+#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom {
 namespace {
-
-// An approximate normal operator (gridding, Toeplitz) may have eigenvalues this far below zero, relative to
-// its largest; more says that A is another operator than the caller believes.
-constexpr double negative_curvature_slack = 1e-3;
 
 void require_options(const CgOptions& options) {
   if (options.iterations < 0)
@@ -35,10 +33,13 @@ void require_options(const CgOptions& options) {
 template <class Complex>
 void require_finite(const char* what, View<const Complex> v) {
   if (all_finite(v)) return;
-  const auto bad = std::find_if(
-      v.begin(), v.end(), [](Complex z) { return !std::isfinite(z.real()) || !std::isfinite(z.imag()); });
+  Array<Complex> copy;
+  const View<const Complex> here = on_device(v, Device{}, copy);
+  const auto bad = std::find_if(here.begin(), here.end(), [](Complex z) {
+    return !std::isfinite(z.real()) || !std::isfinite(z.imag());
+  });
   throw ArgumentError(fmt::format("cg: {} has the value {} + {}i at element {}, expected finite numbers",
-                                  what, bad->real(), bad->imag(), bad - v.begin()));
+                                  what, bad->real(), bad->imag(), bad - here.begin()));
 }
 
 /// Is the smallest residual still falling?
@@ -66,6 +67,20 @@ class Stagnation {
 
 double square(double v) { return v * v; }
 
+/// Throws for an operator that is none to solve with.
+void refuse_curvature(const CgNumbers& step, int iteration, const std::string& name) {
+  if (step.verdict == Curvature::not_finite)
+    throw NotConverged(
+        fmt::format("cg: p.Ap = {} at iteration {}; does {} overflow or return values that "
+                    "are not finite?",
+                    step.curvature, iteration, name));
+  if (step.verdict == Curvature::negative)
+    throw NotConverged(
+        fmt::format("cg: p.Ap = {:g} for |p|^2 = {:g} at iteration {}, expected a positive value; {} is not "
+                    "positive definite here, or not self-adjoint",
+                    step.curvature, step.direction_squared, iteration, name));
+}
+
 }  // namespace
 
 template <class Real>
@@ -78,20 +93,24 @@ CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::
   require_shape("cg", a.name() + " range", a.range(), a.domain());
   require_shape("cg", "right-hand side", b.shape, a.domain());
   require_shape("cg", "solution", x.shape, a.domain());
+  if (!share_memory(b.device, x.device))
+    throw ArgumentError(
+        fmt::format("cg: the right-hand side is on {}, the solution on {}; transfer() brings them together",
+                    to_string(b.device), to_string(x.device)));
   require_finite<Complex>("the right-hand side", b);
   require_finite<Complex>("the starting image", x);
 
   CgResult result;
   const double b_norm = norm<Complex>(b);
   if (b_norm == 0) {
-    std::fill(x.begin(), x.end(), Complex(0));
+    zero_bytes(reinterpret_cast<std::byte*>(x.data), x.device, std::size_t(x.size()) * sizeof(Complex));
     result.converged = true;
     result.reason = "converged: the right-hand side is zero, and so is the solution";
     result.history = {0.0};
     return result;
   }
 
-  Array<Complex> r(b.shape, b.device), p(b.shape, b.device), ap(b.shape, b.device);
+  Array<Complex> r(b.shape, x.device), p(b.shape, x.device), ap(b.shape, x.device);
   double rr = 0, residual = 0;
   bool r_is_exact = false;
   const auto compute_residual = [&] {
@@ -103,8 +122,9 @@ CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::
     r_is_exact = true;
   };
 
-  // The largest p.A p / |p|^2 so far: a lower bound of A's largest eigenvalue, to tell what counts as zero.
-  double largest_curvature = 0;
+  const double threshold = std::max(options.tolerance, rounding);
+  const auto steps =
+      make_cg_steps<Real>({a, x, r, p, ap, b_norm, threshold, options, static_cast<bool>(observe)});
   if (const double x_norm = norm<Complex>(x); x_norm == 0) {
     copy<Complex>(b, r);
     rr = square(b_norm);
@@ -112,10 +132,9 @@ CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::
     r_is_exact = true;
   } else {
     compute_residual();
-    largest_curvature = norm<Complex>(ap) / x_norm;
+    steps->know_curvature(norm<Complex>(ap) / x_norm);
   }
-  copy<Complex>(r, p);
-  double pp = rr;
+  steps->restart(rr, 0, residual);
 
   Stagnation stagnation(options);
   stagnation.restart(0, residual);
@@ -139,15 +158,15 @@ CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::
                       "not finite?",
                       residual, k, a.name()));
     bool restart_was_vain = false;
-    if (!r_is_exact && residual <= std::max(options.tolerance, rounding)) {
+    if (!r_is_exact && residual <= threshold) {
       compute_residual();
-      copy<Complex>(r, p);
-      pp = rr;
+      steps->restart(rr, k, residual);
       restart_was_vain = residual > stagnation.keep() * restarted_at;
       restarted_at = residual;
       stagnation.restart(k, residual);
     }
     result.history.push_back(residual);
+    if (options.report) options.report(k, residual);
     if (residual <= options.tolerance) return finish(CgStop::converged, "converged");
     if (observe && observe({k, residual, x}) == Next::stop)
       return finish(CgStop::observer, "stopped by the observer");
@@ -155,37 +174,12 @@ CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::
       return finish(CgStop::stagnated, "stagnated (the residual no longer falls)");
     if (k == options.iterations) return finish(CgStop::iteration_limit, "stopped at the iteration limit");
 
-    // alpha = |r|^2 / (p.A p)
-    a.forward(p, ap);
-    const double curvature = dot<Complex>(p, ap).real();
-    if (!std::isfinite(curvature))
-      throw NotConverged(
-          fmt::format("cg: p.Ap = {} at iteration {}; does {} overflow or return values that "
-                      "are not finite?",
-                      curvature, k + 1, a.name()));
-    if (curvature < -negative_curvature_slack * largest_curvature * pp ||
-        (curvature <= 0 && largest_curvature == 0))
-      throw NotConverged(fmt::format(
-          "cg: p.Ap = {:g} for |p|^2 = {:g} at iteration {}, expected a positive value; {} is not "
-          "positive definite here, or not self-adjoint",
-          curvature, pp, k + 1, a.name()));
-    if (curvature <= rounding * largest_curvature * pp)
+    const CgNumbers step = steps->next();
+    refuse_curvature(step, k + 1, a.name());
+    if (step.verdict == Curvature::vanishing)
       return finish(CgStop::stagnated, "stagnated (what is left lies outside the operator's range)");
-    largest_curvature = std::max(largest_curvature, curvature / pp);
-    const double alpha = rr / curvature;
-
-    // x += alpha p,  r -= alpha A p
-    axpy<Complex>(Complex(Real(alpha)), p, x);
-    axpy<Complex>(Complex(Real(-alpha)), ap, r);
+    residual = step.residual;
     r_is_exact = false;
-
-    // p = r + beta p;  |p|^2 follows by r being orthogonal to the last p
-    const double rr_next = square(norm<Complex>(r));
-    const double beta = rr_next / rr;
-    xpay<Complex>(r, Complex(Real(beta)), p);
-    pp = rr_next + beta * beta * pp;
-    rr = rr_next;
-    residual = std::sqrt(rr) / b_norm;
   }
 }
 

@@ -23,7 +23,7 @@ PowerIterationResult power_iteration(const LinearOperator<Real>& a, const PowerI
   require_shape("power iteration", a.name() + " range", a.range(), a.domain());
 
   PowerIterationResult result;
-  Array<Complex> x(a.domain()), ax(a.domain());
+  Array<Complex> x(a.domain(), a.device()), ax(a.domain(), a.device());
   if (x.empty()) {
     result.converged = true;
     return result;

@@ -8,6 +8,7 @@
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "stencil/cuda/finite_difference.hpp"
 
 namespace spinloom {
 namespace {
@@ -32,6 +33,17 @@ std::vector<Axis> axes_of(const Shape& shape, const std::vector<double>& weights
   return axes;
 }
 
+/// The same in one kernel, for arrays on a GPU: false for others.
+template <class Real>
+bool on_gpu(const char* kernel, const std::vector<Axis>& axes, Index size, View<const std::complex<Real>> in,
+            View<std::complex<Real>> out) {
+  if (in.device.kind != DeviceKind::cuda) return false;
+  std::vector<cuda::DifferenceAxis> there;
+  for (const Axis& axis : axes) there.push_back({axis.extent, axis.stride, axis.weight});
+  cuda::apply_difference(kernel, there, size, in, out);
+  return true;
+}
+
 /// The work is cut into rows, so that the last axis is a plain loop and any other axis has one place per row.
 /// Calls body(first element of the row).
 template <class Body>
@@ -52,11 +64,12 @@ class Roughness final : public LinearOperator<Real> {
   std::string name() const override { return "minus Laplacian"; }
   Shape domain() const override { return shape_; }
   Shape range() const override { return shape_; }
+  bool takes(Device x, Device y) const override { return share_memory(x, y); }
 
  private:
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
   void do_forward(View<const Complex> in, View<Complex> out) const override {
-    if (in.empty()) return;
+    if (in.empty() || on_gpu<Real>("roughness", axes_, in.size(), in, out)) return;
     const Index length = shape_.back();
     for_each_row(in.size(), length, [&](Index start) {
       const Complex* x = in.data + start;
@@ -92,11 +105,12 @@ class FiniteDifference final : public LinearOperator<Real> {
   std::string name() const override { return "finite difference"; }
   Shape domain() const override { return shape_; }
   Shape range() const override { return prepend(static_cast<Index>(axes_.size()), shape_); }
+  bool takes(Device x, Device y) const override { return share_memory(x, y); }
   OperatorPtr<Real> make_normal() const override { return std::make_shared<Roughness<Real>>(shape_, axes_); }
 
  private:
   void do_forward(View<const Complex> in, View<Complex> out) const override {
-    if (in.empty()) return;
+    if (in.empty() || on_gpu<Real>("difference", axes_, in.size(), in, out)) return;
     const Index length = shape_.back(), size = in.size();
     for_each_row(size, length, [&](Index start) {
       const Complex* x = in.data + start;
@@ -117,7 +131,7 @@ class FiniteDifference final : public LinearOperator<Real> {
 
   // Gathered: element n is the end of the difference at n - e_a and the start of its own.
   void do_adjoint(View<const Complex> in, View<Complex> out) const override {
-    if (out.empty()) return;
+    if (out.empty() || on_gpu<Real>("difference_adjoint", axes_, out.size(), in, out)) return;
     const Index length = shape_.back(), size = out.size();
     for_each_row(size, length, [&](Index start) {
       const Complex* y = in.data + start;

@@ -4,6 +4,7 @@
 #include "spinloom/fourier/dft.hpp"
 #include "spinloom/io/cfl.hpp"
 #include "spinloom/io/npy.hpp"
+#include "spinloom/runtime/cuda.hpp"
 
 namespace spinloom {
 namespace {
@@ -58,6 +59,19 @@ TEST_F(NufftCommand, TransformsBothWaysWithinItsTolerance) {
   ASSERT_EQ(run("adjoint --traj traj.npy --in kspace.npy -o exact.npy --matrix 9,12 --exact --double").code,
             0);
   EXPECT_LT(error("exact.npy", testing::adjoint_of(*dft_, kspace_)), 1e-12);
+}
+
+TEST_F(NufftCommand, RunsOnAGpuOrSaysWhyNot) {
+  const auto forward = run("forward --traj traj.npy --in image.npy -o y.npy --matrix 9,12 --device cuda");
+  if (const auto status = cuda_status(); !status.is_usable()) {
+    EXPECT_EQ(forward.code, 1);
+    EXPECT_NE(forward.err.find(status.problem), std::string::npos) << forward.err;
+    return;
+  }
+  ASSERT_EQ(forward.code, 0) << forward.err;
+  EXPECT_LT(error("y.npy", testing::forward_of(*dft_, image_)), 1e-4);
+  ASSERT_EQ(run("adjoint --traj traj.npy --in kspace.npy -o x.npy --matrix 9,12 --device cuda").code, 0);
+  EXPECT_LT(error("x.npy", testing::adjoint_of(*dft_, kspace_)), 1e-4);
 }
 
 TEST_F(NufftCommand, TakesThreeUnitsAndGuessesNone) {

@@ -50,6 +50,52 @@ TEST(Operators, PassTheirSuite) {
   check_operator(sum<double>({pairs, std::make_shared<Pairs>(7, cdouble(0, 3))}, {2, -0.5}), 1e-13, 1e-13);
 }
 
+/// Claims to work on a GPU, and says whether it was called.
+class ElsewhereOnly final : public LinearOperator<double> {
+ public:
+  std::string name() const override { return "elsewhere"; }
+  Shape domain() const override { return {5}; }
+  Shape range() const override { return {5}; }
+  Device device() const override { return {DeviceKind::cuda, 3}; }
+
+ private:
+  void do_forward(View<const cdouble>, View<cdouble>) const override { ADD_FAILURE() << "was called"; }
+  void do_adjoint(View<const cdouble>, View<cdouble>) const override { ADD_FAILURE() << "was called"; }
+};
+
+// The views' data is never looked at, so that no GPU is needed.
+TEST(Operators, RefuseArraysOnAnotherDeviceInWords) {
+  const Device gpu{DeviceKind::cuda, 3};
+  const OperatorPtr<double> pairs = std::make_shared<Pairs>(5), elsewhere = std::make_shared<ElsewhereOnly>();
+  auto five = random_array<double>({5}, 1), six = random_array<double>({6}, 2);
+  const auto moved = [&](Array<cdouble>& a) { return View<cdouble>(a.data(), a.shape(), gpu); };
+  const auto refusal = [](const auto& apply) -> std::string {
+    try {
+      apply();
+    } catch (const ArgumentError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  for (const auto& a : {pairs, normal(pairs), sum<double>({pairs, pairs}, {1, 2}), conjugate_transpose(pairs),
+                        sum<double>({normal(pairs), identity<double>({6})}, {1, 2})}) {
+    auto& x = a->domain()[0] == 5 ? five : six;
+    auto& y = a->range()[0] == 5 ? five : six;
+    for (const auto& text : {refusal([&] { a->forward(moved(x), moved(y)); }),
+                             refusal([&] { a->adjoint(y.view(), moved(x)); })}) {
+      EXPECT_NE(text.find("cuda:3"), std::string::npos) << a->name() << ": " << text;
+      EXPECT_NE(text.find("expected both on cpu"), std::string::npos) << a->name() << ": " << text;
+    }
+  }
+  for (const auto& a :
+       {elsewhere, normal(elsewhere), sum<double>({identity<double>({5}), elsewhere}, {1, 2})}) {
+    EXPECT_EQ(a->device(), gpu);
+    const std::string text = refusal([&] { a->forward(five.view(), five.view()); });
+    EXPECT_NE(text.find("the input is on cpu"), std::string::npos) << a->name() << ": " << text;
+    EXPECT_NE(text.find("expected both on cuda:3"), std::string::npos) << a->name() << ": " << text;
+  }
+}
+
 TEST(ConjugateTranspose, SwapsForwardAndAdjoint) {
   const OperatorPtr<double> pairs = std::make_shared<Pairs>(7);
   const auto transposed = conjugate_transpose(pairs);

@@ -4,10 +4,17 @@
 
 #include "devices.hpp"
 #include "fourier/cuda/dft.hpp"
+#include "fourier/cuda/nufft_fft.hpp"
+#include "fourier/cuda/nufft_kernels.hpp"
+#include "mri/cuda/encoding.hpp"
 #include "ops/cuda/vector_ops.hpp"
 #include "runtime/cuda/compiler.hpp"
+#include "runtime/cuda/cufft.hpp"
+#include "solve/cuda/cg_steps.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/transfer.hpp"
+#include "stencil/cuda/finite_difference.hpp"
 
 namespace spinloom {
 namespace {
@@ -44,6 +51,11 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   if (const std::string why = cuda::compiler_problem(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::KernelInstance> all = cuda::vector_kernel_instances();
   for (auto& instance : cuda::dft_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::cg_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::encoding_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::difference_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::nufft_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::nufft_fft_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
   for (const auto& instance : all)
     for (const int capability : {75, 80, 90}) {
@@ -74,6 +86,60 @@ TEST(CudaKernels, GiveTheDriverTextForACardNewerThanTheCompiler) {
   const std::string newest = cuda::architecture_for(9999, instance);
   EXPECT_EQ(newest.rfind("compute_", 0), 0u) << newest;
   EXPECT_GT(cuda::compile_anew(instance, newest).size(), 0u);
+}
+
+TEST(CudaFft, IsFoundOrSaysWhatIsMissing) {
+  if (cuda::cufft_problem().empty())
+    EXPECT_EQ(cuda::cufft_version().substr(0, 1), "1") << cuda::cufft_file();
+  else
+    EXPECT_NE(cuda::cufft_problem().find("cuFFT"), std::string::npos) << cuda::cufft_problem();
+}
+
+template <class Real>
+void expect_dft(const Shape& size, Index batch, cuda::FftLayout layout, cuda::FftSign sign,
+                double tolerance) {
+  using Complex = std::complex<Real>;
+  const Index n = count(size), distance = layout.distance > 0 ? layout.distance : n;
+  Array<Complex> x({std::max((batch - 1) * distance + (n - 1) * layout.stride + 1, batch * n)});
+  fill_random(x.view(), 5);
+  const auto x_there = Array<Complex>::copy_of(x.view(), gpu);
+  Array<Complex> y_there(x.shape(), gpu);
+  const cuda::Cufft<Real> fft(cuda::context(0), size, batch, layout);
+  fft.run(x_there.data(), y_there.data(), sign);
+  const auto y = Array<Complex>::copy_of(y_there.view(), Device{});
+  double gap = 0, all = 0;
+  for (Index b = 0; b < batch; ++b)
+    for (Index k = 0; k < n; ++k) {
+      cdouble sum = 0;
+      for (Index i = 0; i < n; ++i) {
+        double turns = 0;
+        for (Index d = static_cast<Index>(size.size()) - 1, ki = k, ii = i; d >= 0; --d) {
+          const Index extent = size[static_cast<std::size_t>(d)];
+          turns += double(ki % extent * (ii % extent) % extent) / double(extent);
+          ki /= extent;
+          ii /= extent;
+        }
+        sum += cdouble(x[b * distance + i * layout.stride]) *
+               std::polar(1.0, static_cast<int>(sign) * 2 * M_PI * turns);
+      }
+      gap += std::norm(cdouble(y[b * distance + k * layout.stride]) - sum);
+      all += std::norm(sum);
+    }
+  EXPECT_LT(std::sqrt(gap / all), tolerance) << to_string(size) << " x " << batch;
+}
+
+TEST(CudaFft, MatchesTheDefinitionInOneTwoAndThreeDimensions) {
+  SPINLOOM_NEEDS(gpu);
+  if (const std::string why = cuda::cufft_problem(); !why.empty()) GTEST_SKIP() << why;
+  for (const auto sign : {cuda::FftSign::minus, cuda::FftSign::plus})
+    for (const Shape& size :
+         {Shape{1}, Shape{2}, Shape{17}, Shape{360}, Shape{12, 7}, Shape{5, 9, 10}, Shape{1, 1, 4}})
+      for (const Index batch : {1, 3}) {
+        expect_dft<float>(size, batch, {}, sign, 1e-6);
+        expect_dft<double>(size, batch, {}, sign, 1e-14);
+      }
+  // Transforms that lie side by side.
+  expect_dft<float>({24}, 8, {.stride = 8, .distance = 1}, cuda::FftSign::minus, 1e-6);
 }
 
 TEST(CudaMemory, BringsBackWhatWasSentAtSizesAroundTheStagingBuffers) {

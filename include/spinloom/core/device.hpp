@@ -16,6 +16,11 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
+/// Whether both see the same memory: the same GPU, or both on the host.
+inline bool share_memory(Device a, Device b) {
+  return a == b || (a.kind != DeviceKind::cuda && b.kind != DeviceKind::cuda);
+}
+
 /// "cpu", "reference", "cuda:0"
 std::string to_string(Device device);
 

@@ -16,18 +16,19 @@ struct NufftOptions {
 };
 
 /// The non-uniform Fourier transform of fourier/dft.hpp by gridding, to a tolerance. Same shapes, signs,
-/// scaling and errors. The same input gives the same bits for any thread count.
+/// scaling and errors. The same input gives the same bits for any thread count, and each time on a GPU.
 ///
 /// Source   Barnett, Magland & af Klinteberg 2019, SIAM J. Sci. Comput. 41(5):C479
 template <class Real>
 OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils = 1,
                              const NufftOptions& options = {}, Device device = {});
 
-/// Bytes that such an operator needs beside its input and output, while it is made and while it is applied by one
-/// caller. Coils are worked on one by one, so their number does not matter. Throws ArgumentError for options that
-/// make_nufft() refuses.
+/// Bytes on `device` that such an operator needs beside its input and output, while it is made and while it is applied
+/// by one caller. The CPU works on coils one by one, so their number does not matter; a GPU on all of them at once, or on
+/// as many at a time as fit. Throws ArgumentError for options that make_nufft() refuses, and BackendUnavailable for a GPU
+/// that is not there.
 template <class Real>
 std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, Index coils = 1,
-                                const NufftOptions& options = {});
+                                const NufftOptions& options = {}, Device device = {});
 
 }  // namespace spinloom

@@ -16,10 +16,20 @@ OperatorPtr<Real> make_toeplitz(std::shared_ptr<const Trajectory> trajectory, Sh
                                 View<const double> weights, Index coils = 1, const NufftOptions& options = {},
                                 Device device = {});
 
-/// Bytes that such an operator needs beside its input and output while it is applied by one caller, its spectrum
-/// included. Coils are worked on one by one; of 2D images as many at once as there are threads.
+/// The same on a GPU in the usual way, by cuFFT's transforms of images padded with zeros to twice the size: what
+/// make_toeplitz() falls back to there in double precision and for axes of more than 256 voxels, and is measured
+/// against. Throws BackendUnavailable for other devices.
 template <class Real>
-std::int64_t toeplitz_memory_bytes(const Shape& matrix, Index coils = 1, const NufftOptions& options = {});
+OperatorPtr<Real> make_padded_toeplitz(std::shared_ptr<const Trajectory> trajectory, Shape matrix,
+                                       View<const double> weights, Index coils, const NufftOptions& options,
+                                       Device device);
+
+/// Bytes that such an operator needs beside its input and output while it is applied by one caller, its spectrum
+/// included. On the CPU coils are worked on one by one; of 2D images as many at once as there are threads. On a GPU it is
+/// memory there, and coils are taken together up to 2 GiB.
+template <class Real>
+std::int64_t toeplitz_memory_bytes(const Shape& matrix, Index coils = 1, const NufftOptions& options = {},
+                                   Device device = {});
 
 /// The most that it needs while it is made, its spectrum included.
 template <class Real>

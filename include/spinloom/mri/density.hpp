@@ -26,7 +26,7 @@ struct DensityOptions {
 /// Weights w[m] > 0, the k-space volume that each sample stands for, by the fixed point w <- w / (K * w) at
 /// the samples. The kernel K(k) = prod sinc^2(k_d), k in cycles per field of view, is the transform of a
 /// triangle over twice the field of view: positive, of integral 1. `transform` is the unscaled Fourier
-/// transform (exact or NUFFT; 1e-3 is accurate enough) of density_problem(), one coil.
+/// transform (exact or NUFFT; 1e-3 is accurate enough) of density_problem(), one coil, on any device.
 ///
 /// Units    cycles per field of view, to the power of dims. Where samples lie within a cycle of each other
 /// sum(w) is

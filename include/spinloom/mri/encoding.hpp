@@ -26,6 +26,9 @@ using CoilTransform = std::function<OperatorPtr<Real>(Index coils)>;
 /// over;
 ///          scratch is b images. Coils are summed in order, so the result does not depend on the batch beyond
 ///          what fourier itself does.
+/// Devices  that of what fourier makes. On a GPU, images are there; maps are there, or on the host, from where each
+///          batch is brought over anew at every application (a copy locked in memory is kept for that); k-space is there
+///          or on the host, brought over batch by batch.
 /// Normal   make_normal() takes gram, F^H F for a number of coils, where given; else fourier's own normal
 /// operators Errors   ShapeError when fourier does not fit the maps, naming both; ArgumentError for maps that
 /// are not finite

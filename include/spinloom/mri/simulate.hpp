@@ -10,6 +10,7 @@ struct SimulationOptions {
   double sigma = 0;              ///< standard deviation of the complex noise in each coil [units of k-space]
   std::optional<double> snr_db;  ///< takes the place of sigma, see sigma_for_snr()
   unsigned seed = 1;             ///< of the noise and of its correlation
+  Device device;  ///< that the exact DFT of voxels runs on; a phantom's closed form is for the CPU
   Progress progress;
 };
 
@@ -27,7 +28,7 @@ struct Simulation {
 /// Scans a phantom of known Fourier transform, or an image of voxels [matrix...] by the exact DFT in double:
 ///   y[c, m] = sum_n s[c, n] rho[n] exp(-2 pi i k[m].r[n]) + noise,  unscaled, so that y(0) is the sum of the voxels
 ///
-/// Errors   ArgumentError for options out of range, ShapeError for voxels on another matrix
+/// Errors   BackendUnavailable for a phantom on a GPU, ArgumentError for options out of range, ShapeError for voxels on another matrix
 Simulation simulate_scan(const Phantom& phantom, const Readouts& readouts, const Shape& matrix,
                          const SimulationOptions& options = {});
 Simulation simulate_scan(View<const cdouble> voxels, const Readouts& readouts, const Shape& matrix,

@@ -15,7 +15,8 @@ using OperatorPtr = std::shared_ptr<const LinearOperator<Real>>;
 
 /// A linear map A between complex arrays of fixed shape, in single (Real = float) or double precision.
 ///
-/// Errors   ShapeError when input or output has another shape; the message names both
+/// Errors   ShapeError when input or output has another shape, ArgumentError when one lies on a device that the
+///          operator does not take; the message names both
 /// Threads  immutable: one instance may be applied by many threads; scratch memory belongs to the call
 template <class Real>
 class LinearOperator {
@@ -27,16 +28,25 @@ class LinearOperator {
   virtual Shape domain() const = 0;  ///< shape of x
   virtual Shape range() const = 0;   ///< shape of y
 
+  /// Where its arrays lie: in the host's memory, as here, or on a GPU.
+  virtual Device device() const { return {}; }
+  /// Whether it takes an x (of the domain) and a y (of the range) that lie there; only where device() says, as here.
+  virtual bool takes(Device x, Device y) const {
+    return share_memory(x, device()) && share_memory(y, device());
+  }
+
   /// y = A x. Every element of y is written.
   void forward(View<const Complex> x, View<Complex> y) const {
     require_shape(name() + " forward", "input", x.shape, domain());
     require_shape(name() + " forward", "output", y.shape, range());
+    if (!takes(x.device, y.device)) refuse_devices("forward", x.device, y.device);
     do_forward(x, y);
   }
   /// x = A^H y. Every element of x is written.
   void adjoint(View<const Complex> y, View<Complex> x) const {
     require_shape(name() + " adjoint", "input", y.shape, range());
     require_shape(name() + " adjoint", "output", x.shape, domain());
+    if (!takes(x.device, y.device)) refuse_devices("adjoint", y.device, x.device);
     do_adjoint(y, x);
   }
 
@@ -44,6 +54,7 @@ class LinearOperator {
   virtual OperatorPtr<Real> make_normal() const { return nullptr; }
 
  private:
+  [[noreturn]] void refuse_devices(const char* direction, Device in, Device out) const;
   virtual void do_forward(View<const Complex> x, View<Complex> y) const = 0;
   virtual void do_adjoint(View<const Complex> y, View<Complex> x) const = 0;
 };
@@ -57,7 +68,7 @@ OperatorPtr<Real> normal(OperatorPtr<Real> a);
 template <class Real>
 OperatorPtr<Real> sum(std::vector<OperatorPtr<Real>> terms, std::vector<Real> scales);
 
-/// x -> x on arrays of `shape`.
+/// x -> x on arrays of `shape`, wherever they lie.
 template <class Real>
 OperatorPtr<Real> identity(Shape shape);
 
@@ -66,7 +77,7 @@ template <class Real>
 OperatorPtr<Real> conjugate_transpose(OperatorPtr<Real> a);
 
 /// |<A x, y> - <x, A^H y>| / (|A x| |y| / sqrt(size of y)) for random x and y: the size of <A x, y> that random y
-/// gives, which cannot cancel to zero. 0 when either side is empty.
+/// gives, which cannot cancel to zero. 0 when either side is empty. x and y lie on the operator's device.
 template <class Real>
 double adjoint_mismatch(const LinearOperator<Real>& a, unsigned seed = 1);
 

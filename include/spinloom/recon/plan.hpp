@@ -6,11 +6,14 @@ namespace spinloom {
 /// What a reconstruction will need, before anything is allocated.
 struct Plan {
   std::int64_t memory_bytes = 0;  ///< at its peak, the scan's own samples included
-  double seconds = 0;             ///< a rough guess for one measurement, from counted operations and typical rates
-  Index coil_batch = 0;           ///< coils transformed at a time
+  std::int64_t device_bytes = 0;  ///< on the GPU, at its peak; 0 without one
+  double seconds = 0;    ///< a rough guess for one measurement, from counted operations and typical rates
+  Index coil_batch = 0;  ///< coils transformed at a time
   std::vector<std::string> lines;  ///< sizes, units, operator, memory and time in words
 };
 
+/// On a GPU the batch of coils is chosen to fit what is free there; where the maps of all coils do not fit beside a single
+/// one, they are sent from the host batch by batch.
 /// Throws DeviceError when the memory available on this machine does not suffice, with both numbers.
 Plan plan_reconstruction(const Measurement& measurement, const ReconstructionOptions& options);
 

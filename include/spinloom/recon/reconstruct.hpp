@@ -24,8 +24,8 @@ enum class MapsSource { given, estimate, ones };
 enum class StartingImage { zero, gridding };
 enum class Combination {
   sense,  ///< one image seen through sensitivity maps
-  rss,    ///< an image per coil, each reconstructed alone, then the root of the sum of their squares: needs no maps and
-          ///< does not unfold; its magnitude is that of SENSE with maps of unit root sum of squares
+  rss,  ///< an image per coil, each reconstructed alone, then the root of the sum of their squares: needs no maps and
+  ///< does not unfold; its magnitude is that of SENSE with maps of unit root sum of squares
 };
 
 std::string to_string(Method);
@@ -44,19 +44,28 @@ struct ReconstructionOptions {
   Regularisation regularisation = Regularisation::none;
   double lambda = 0;  ///< relative to the largest eigenvalue of the normal operator
   Combination combination = Combination::sense;
-  MapsSource maps = MapsSource::estimate;  ///< for sense
+  MapsSource maps = MapsSource::estimate;           ///< for sense
   std::shared_ptr<const Array<cfloat>> given_maps;  ///< [coils, matrix...], with MapsSource::given
-  double calibration_radius = 0;  ///< of the k-space centre that maps are estimated from [cycles per FOV]; 0: chosen
-  Index map_window = 3;           ///< box of the adaptive combination [voxels]
+  double calibration_radius =
+      0;                 ///< of the k-space centre that maps are estimated from [cycles per FOV]; 0: chosen
+  Index map_window = 3;  ///< box of the adaptive combination [voxels]
   StartingImage start = StartingImage::zero;
-  Index coil_batch = 0;  ///< coils transformed at a time; 0: as many as fit in a quarter of the memory available
-  Device device;
+  Index coil_batch =
+      0;  ///< coils transformed at a time; 0: as many as fit in a quarter of the memory available, on a
+          ///< GPU in what is free there
+  Device device;  ///< of the operators and the iteration; data comes from the host, and the image goes there
   Log log;
   Progress progress;
 };
 
 struct ReconstructionTimes {
-  double maps = 0, plan = 0, solve = 0;  ///< seconds
+  double maps = 0;      ///< finding the sensitivities
+  double plan = 0;      ///< making the operators, and the weights of gridding
+  double upload = 0;    ///< sending the maps to a GPU; k-space is sent as it is used
+  double rhs = 0;       ///< E^H y, k-space sent to a GPU with it
+  double solve = 0;     ///< iterating, or gridding
+  double download = 0;  ///< fetching the image from a GPU
+  ReconstructionTimes& operator+=(const ReconstructionTimes& other);
 };
 
 /// What the iterations went through; for gridding 0 iterations and no residual.
@@ -69,10 +78,10 @@ struct Convergence {
 };
 
 struct Reconstruction {
-  Array<cfloat> image;                         ///< [matrix...], before any crop
-  std::shared_ptr<const Array<cfloat>> maps;   ///< those used
-  OperatorPtr<float> encoding;                 ///< E
-  OperatorPtr<float> normal;                   ///< E^H E as it was iterated with; null for gridding
+  Array<cfloat> image;                        ///< [matrix...], before any crop
+  std::shared_ptr<const Array<cfloat>> maps;  ///< those used, on the host
+  OperatorPtr<float> encoding;                ///< E, on the device that was asked for
+  OperatorPtr<float> normal;                  ///< E^H E as it was iterated with; null for gridding
   Convergence convergence;
   double lambda_absolute = 0;
   double largest_eigenvalue = 0;  ///< of E^H E; 0 when no lambda asked for it
@@ -87,6 +96,8 @@ struct Reconstruction {
 ///
 /// Scaling  E is unitary-scaled (mri/encoding.hpp); gridding gives images of the same scale
 /// Errors   ArgumentError, ShapeError for options and maps that do not fit; NotConverged; Interrupted
+/// Devices  on a GPU the whole iteration stays there; the batch of coils is chosen to fit, and maps that do not fit at all
+///          are sent from the host batch by batch. DeviceError, saying what would fit, when nothing does
 /// Threads  one measurement at a time per instance
 class Reconstructor {
  public:

@@ -12,7 +12,7 @@ struct LibraryProbe {
   bool is_present = false;
 };
 
-/// Looks for the CUDA driver, NVRTC, cuFFT, NCCL and MPI. The first two stay open, as the CUDA backend uses
+/// Looks for the CUDA driver, NVRTC, cuFFT, NCCL and MPI. The first three stay open, as the CUDA backend uses
 /// them.
 std::vector<LibraryProbe> probe_libraries();
 

@@ -19,6 +19,12 @@ struct CgOptions {
   /// `stagnation_window` iterations; a window of 0 switches that off.
   int stagnation_window = 10;
   double stagnation = 0.01;
+  /// Told of the start and of every iteration with its relative residual, like an observer, but shown no x: a GPU may be
+  /// a step further by then, and is not kept waiting.
+  std::function<void(int iteration, double residual)> report;
+  /// On a GPU: start an iteration as one CUDA graph, when the operator's work can be recorded (it may not copy to or from
+  /// the host). Same bits either way.
+  bool use_graph = true;
 };
 
 enum class CgStop { converged, stagnated, iteration_limit, observer };
@@ -61,6 +67,8 @@ using CgObserver = std::function<Next(const CgStep<Real>&)>;
 /// when
 ///          p.A p is negative beyond 1e-3 of the largest curvature (A is not positive) or a value is not
 ///          finite; Interrupted between iterations
+/// Devices  b and x on the host, or on the one GPU of A. There alpha, beta and the residual stay on the GPU and the host
+///          reads them while the next iteration runs; an observer sees the x of its iteration, which costs a wait each
 /// Accuracy dot products and norms in double
 /// Source   Hestenes & Stiefel 1952, J. Res. Natl. Bur. Stand. 49(6):409
 template <class Real>

@@ -15,6 +15,7 @@ namespace spinloom {
 ///          weighted).
 /// Normal   make_normal() is D^H D in one pass: minus the discrete Laplacian with that border,
 ///          (D^H D x)[n] = sum_a weight[a]^2 sum over the neighbours n +- e_a inside of (x[n] - x[neighbour])
+/// Devices  arrays on the host, or both on one GPU
 /// Errors   ArgumentError for no axis, more axes than the shape has, or a weight that is negative or not
 /// finite
 template <class Real>

@@ -96,7 +96,7 @@ const Loaded& loaded() {
 }
 
 std::vector<std::string> options_for(const KernelInstance& instance, const std::string& architecture) {
-  std::vector<std::string> options = {"--gpu-architecture=" + architecture, "--std=c++17"};
+  std::vector<std::string> options = {"--gpu-architecture=" + architecture, "--std=c++17", "-default-device"};
   for (const std::string& define : instance.defines) options.push_back("-D" + define);
   return options;
 }

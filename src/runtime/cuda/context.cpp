@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/cuda/graph.hpp"
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/memory_pool.hpp"
 #include "runtime/cuda/staging.hpp"
@@ -48,7 +49,13 @@ Context::Context(int index) : index_(index), facts_(read_facts(index)) {
   modules_ = new Modules(*this);
 }
 
+StreamHandle Context::stream() const {
+  const Recording* const record = recording(*this);
+  return record == nullptr ? stream_ : record->stream;
+}
+
 void Context::synchronize() const {
+  refuse_to_record(*this, "waiting for the GPU");
   Current current(*this);
   SPINLOOM_CUDA(StreamSynchronize, stream_);
 }
@@ -95,6 +102,7 @@ Event::~Event() {
 }
 
 void Event::record() {
+  refuse_to_record(context_, "an event");
   Current current(context_);
   SPINLOOM_CUDA(EventRecord, handle_, context_.stream());
 }

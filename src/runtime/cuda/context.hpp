@@ -32,7 +32,9 @@ class Context {
   int index() const { return index_; }
   const DeviceFacts& facts() const { return facts_; }
   ContextHandle handle() const { return handle_; }
-  StreamHandle stream() const { return stream_; }
+  /// Where work is to be issued: the one stream, or, while this thread records a Graph, the record.
+  StreamHandle stream() const;
+  StreamHandle own_stream() const { return stream_; }
   MemoryPool& memory() const { return *memory_; }
   Staging& staging() const { return *staging_; }
   Modules& modules() const { return *modules_; }

@@ -14,6 +14,8 @@ using StreamHandle = struct CUstream_st*;
 using EventHandle = struct CUevent_st*;
 using ModuleHandle = struct CUmod_st*;
 using FunctionHandle = struct CUfunc_st*;
+using GraphHandle = struct CUgraph_st*;
+using GraphExecHandle = struct CUgraphExec_st*;
 
 constexpr Result out_of_memory = 2;
 
@@ -26,6 +28,7 @@ enum DeviceAttribute {
 };
 constexpr int function_max_dynamic_shared_memory = 8;
 constexpr unsigned event_default = 0, event_disable_timing = 2, stream_non_blocking = 1;
+constexpr int stream_capture_relaxed = 2;
 
 /// The driver's functions by the names of its manual, less the prefix cu and the version suffix.
 struct Driver {
@@ -65,6 +68,14 @@ struct Driver {
   Result (*FuncSetAttribute)(FunctionHandle, int, int);
   Result (*LaunchKernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                          StreamHandle, void**, void**);
+  Result (*MemFreeHost)(void*);
+  Result (*StreamDestroy)(StreamHandle);
+  Result (*StreamBeginCapture)(StreamHandle, int);
+  Result (*StreamEndCapture)(StreamHandle, GraphHandle*);
+  Result (*GraphInstantiateWithFlags)(GraphExecHandle*, GraphHandle, unsigned long long);
+  Result (*GraphLaunch)(GraphExecHandle, StreamHandle);
+  Result (*GraphDestroy)(GraphHandle);
+  Result (*GraphExecDestroy)(GraphExecHandle);
 };
 
 /// The driver, opened and initialised at the first call. Throws BackendUnavailable that says why it is not

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cuda/graph.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom::cuda {
@@ -23,7 +24,9 @@ std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
   const std::size_t wanted = fits_a_number ? rounded(bytes) : bytes;
   std::byte* data = nullptr;
   std::size_t size = wanted;
-  {
+  const Recording* const record = recording(context_);
+  if (record != nullptr) data = record->memory->take(wanted, size);
+  if (data == nullptr) {
     std::lock_guard lock(guard_);
     // A block up to a quarter too large is taken rather than new memory.
     if (const auto found = idle_.lower_bound(wanted);
@@ -37,6 +40,8 @@ std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
   if (data == nullptr) {
     DevicePointer fresh = 0;
     if (!fits_a_number || !take_from_driver(wanted, fresh)) {
+      if (record != nullptr)
+        throw CannotRecord("a want of more device memory than is free cannot be recorded");
       if (fits_a_number) trim();
       if (!fits_a_number || !take_from_driver(wanted, fresh))
         throw DeviceError(
@@ -47,6 +52,8 @@ std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
     }
     data = reinterpret_cast<std::byte*>(fresh);
   }
+  if (record != nullptr)
+    return {data, [memory = record->memory, size](std::byte* p) { memory->give(p, size); }};
   return {data, [this, size](std::byte* p) { release(p, size); }};
 }
 
@@ -75,7 +82,7 @@ void MemoryPool::trim() {
     idle_bytes_ = 0;
   }
   Current current(context_);
-  SPINLOOM_CUDA(StreamSynchronize, context_.stream());  // work that was issued may still use it
+  SPINLOOM_CUDA(StreamSynchronize, context_.own_stream());  // work that was issued may still use it
   for (const auto& [size, data] : unused) SPINLOOM_CUDA(MemFree, reinterpret_cast<DevicePointer>(data));
 }
 

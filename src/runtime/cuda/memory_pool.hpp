@@ -18,12 +18,12 @@ class MemoryPool {
   /// too few.
   std::shared_ptr<std::byte> allocate(std::size_t bytes);
 
-  std::size_t idle_bytes() const;  ///< held, used by nobody
-  std::size_t held_bytes() const;  ///< taken from the driver
-  void trim();                     ///< gives idle memory back to the driver
+  std::size_t idle_bytes() const;                    ///< held, used by nobody
+  std::size_t held_bytes() const;                    ///< taken from the driver
+  void trim();                                       ///< gives idle memory back to the driver
+  void release(std::byte* data, std::size_t bytes);  ///< of GraphMemory: what was handed out becomes idle
 
  private:
-  void release(std::byte* data, std::size_t bytes);
   bool take_from_driver(std::size_t bytes, DevicePointer& data);
 
   const Context& context_;

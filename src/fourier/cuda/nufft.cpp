@@ -1,0 +1,242 @@
+#include "fourier/cuda/nufft.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "fourier/cpu/axes.hpp"
+#include "fourier/cuda/nufft_fft.hpp"
+#include "runtime/cuda/kernel.hpp"
+#include "runtime/cuda/scratch.hpp"
+#include "spinloom/core/error.hpp"
+#include "spinloom/runtime/transfer.hpp"
+
+namespace spinloom::cuda {
+namespace {
+
+constexpr Index value_threads = 256;  // as in nufft_points.cu
+constexpr Index most = (Index{1} << 31) - 1;
+
+/// As in nufft_grid.cuh.
+template <class Real>
+struct Taps {
+  int degree = 0, width = 1;
+  Real coefficients[21 * 16] = {1};
+};
+
+/// How a problem lies on the grid.
+struct Layout {
+  cpu::Axes axes;
+  int dims = 0;
+  NufftKernels kernels{};
+  NufftGrid grid{};
+  Index cells = 1, tiles = 1;
+  Index groups = 1;  ///< of coils
+
+  Layout(const Shape& matrix, Index coils, const GridChoice& choice, double tolerance, bool is_float,
+         const DeviceFacts& facts)
+      : axes(matrix) {
+    grid = {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
+    Index wide_cells[3] = {1, 1, 1};
+    for (std::size_t d = 0; d < 3; ++d)
+      if (axes.source[d] >= 0) {
+        ++dims;
+        wide_cells[d] = choice.grid[static_cast<std::size_t>(axes.source[d])];
+        grid.taps[d] = choice.kernel.width;
+      }
+    kernels = choose_kernels(std::max(dims, 1), dims == 0 ? 1 : choice.kernel.width,
+                             choose_group(coils, is_float), is_float, tolerance, facts);
+    for (std::size_t d = 0; d < 3; ++d) {
+      cells *= wide_cells[d];
+      grid.cells[d] = static_cast<int>(wide_cells[d]);
+      grid.tiles[d] = static_cast<int>((wide_cells[d] + kernels.tile()[d] - 1) / kernels.tile()[d]);
+      tiles *= grid.tiles[d];
+    }
+    groups = (coils + kernels.coils - 1) / kernels.coils;
+  }
+  Index group_cells() const { return cells * kernels.coils; }
+  template <class Real>
+  Index work_size() const {
+    return NufftFft<Real>::work_size(grid, axes.voxels, kernels);
+  }
+  Index slot_cells() const { return Index{2} * kernels.spread_threads() * kernels.coils; }
+};
+
+template <class Real>
+class CudaNufft final : public LinearOperator<Real> {
+ public:
+  using Complex = std::complex<Real>;
+  CudaNufft(const Trajectory& trajectory, Shape matrix, Index coils, const GridChoice& choice,
+            double tolerance, Device device)
+      : context_(context(device.index)),
+        device_(device),
+        matrix_(std::move(matrix)),
+        coils_(coils),
+        layout_(matrix_, coils, choice, tolerance, std::is_same_v<Real, float>, context_.facts()),
+        points_(sort_points<Real>(device, trajectory, layout_.axes.source, layout_.axes.voxels, layout_.grid,
+                                  layout_.kernels)),
+        fft_(context_, layout_.grid, layout_.axes.voxels, layout_.kernels, factors(choice)) {
+    if (layout_.dims > 0) {
+      const KernelPolynomial fit = fit_kernel(choice.kernel, 0.02 * choice.tolerance);
+      taps_.degree = fit.degree;
+      taps_.width = fit.width;
+      std::copy(fit.coefficients.begin(), fit.coefficients.end(), taps_.coefficients);
+    }
+    double largest = 1;
+    for (int d = 0; d < layout_.dims; ++d) largest *= choice.kernel.transform(0);
+    scale_ = static_cast<Real>(std::exp2(-std::ceil(std::log2(largest))));
+    batch_ = choose_batch();
+  }
+
+  std::string name() const override { return fmt::format("NUFFT ({})", to_string(device_)); }
+  Shape domain() const override { return prepend(coils_, matrix_); }
+  Shape range() const override { return {coils_, points_.samples}; }
+
+ private:
+  void do_forward(View<const Complex> x, View<Complex> y) const override {
+    if (y.empty()) return;
+    on_gpu(x, y, [&](const Complex* image, Complex* kspace) {
+      in_batches([&](Index first, Index groups, Complex* grid) {
+        const Index coil = first * layout_.kernels.coils;
+        fft_.forward(image + coil * count(matrix_), coils_ - coil, groups, grid);
+        interpolate(grid, coils_ - coil, groups, kspace + coil * points_.samples);
+      });
+    });
+  }
+  void do_adjoint(View<const Complex> y, View<Complex> x) const override {
+    if (points_.samples == 0)
+      return zero_bytes(reinterpret_cast<std::byte*>(x.data), x.device,
+                        static_cast<std::size_t>(x.size()) * sizeof(Complex));
+    on_gpu(y, x, [&](const Complex* kspace, Complex* image) {
+      in_batches([&](Index first, Index groups, Complex* grid) {
+        const Index coil = first * layout_.kernels.coils;
+        spread(kspace + coil * points_.samples, coils_ - coil, groups, grid);
+        fft_.inverse(grid, coils_ - coil, groups, 1 / scale_, image + coil * count(matrix_));
+      });
+    });
+  }
+
+  /// Brings the input to the GPU where it is not there, and the result to where it is wanted.
+  template <class Transform>
+  void on_gpu(View<const Complex> in, View<Complex> out, const Transform& apply) const {
+    Array<Complex> in_storage;
+    const View<const Complex> in_here = on_device(in, device_, in_storage);
+    if (out.device == device_) return apply(in_here.data, out.data);
+    Array<Complex> out_here(out.shape, device_);
+    apply(in_here.data, out_here.data());
+    transfer<Complex>(out_here.view(), out);
+  }
+
+  /// Calls body(first group, groups, grid) for as many groups of coils at a time as memory allows.
+  template <class Body>
+  void in_batches(const Body& body) const {
+    const Scratch<Complex> grid(context_, static_cast<std::size_t>(batch_ * layout_.group_cells()));
+    for (Index first = 0; first < layout_.groups; first += batch_)
+      body(first, std::min(batch_, layout_.groups - first), grid.data());
+  }
+  Index choose_batch() const {
+    const Index each = layout_.group_cells() + layout_.template work_size<Real>() +
+                       points_.slots * layout_.slot_cells() +
+                       points_.samples * layout_.kernels.coils;  // complex numbers
+    const auto free = static_cast<Index>(context_.free_memory_bytes() / sizeof(Complex));
+    const Index possible = std::clamp<Index>((free - free / 8) / each, 1, 4096);
+    const Index batches = (layout_.groups + possible - 1) / possible;
+    return (layout_.groups + batches - 1) / batches;
+  }
+
+  /// 1 / psi_hat per voxel of each axis.
+  std::array<std::vector<Real>, 3> factors(const GridChoice& choice) const {
+    std::array<std::vector<Real>, 3> all;
+    for (std::size_t d = 0; d < 3; ++d) {
+      const Index voxels = layout_.axes.voxels[d];
+      for (Index n = 0; n < voxels; ++n)
+        all[d].push_back(layout_.axes.source[d] < 0
+                             ? Real(1)
+                             : static_cast<Real>(1 / choice.kernel.transform(double(n - voxels / 2) /
+                                                                             double(layout_.grid.cells[d]))));
+    }
+    return all;
+  }
+  void interpolate(const Complex* grid, Index coils, Index groups, Complex* kspace) const {
+    const NufftKernels& k = layout_.kernels;
+    const Grid blocks{static_cast<unsigned>(points_.interpolation.size()),
+                      static_cast<unsigned>(groups * (k.coils / k.pass))};
+    launch(context_, k.interpolate(), "interpolate", blocks, {256}, k.interpolation_bytes(), layout_.grid,
+           taps_, points_.interpolation.data(), points_.first.data(), points_.fraction.data(),
+           points_.order.data(), points_.samples, static_cast<int>(coils), grid, kspace);
+  }
+  void spread(const Complex* kspace, Index coils, Index groups, Complex* grid) const {
+    const NufftKernels& k = layout_.kernels;
+    const auto rows = static_cast<unsigned>(groups);
+    const Scratch<Complex> sorted(context_, static_cast<std::size_t>(groups * points_.samples * k.coils)),
+        partial(context_, static_cast<std::size_t>(groups * points_.slots * layout_.slot_cells()));
+    const Index values = points_.samples * k.coils;
+    launch(context_, k.points(), "sort_values",
+           {static_cast<unsigned>((values + value_threads - 1) / value_threads), rows}, {value_threads}, 0,
+           kspace, points_.samples, static_cast<int>(coils), points_.order.data(), scale_, sorted.data());
+    const auto threads = static_cast<unsigned>(k.spread_threads());
+    launch(context_, k.spread(), "spread", {static_cast<unsigned>(points_.spread.size()), rows}, {threads}, 0,
+           layout_.grid, taps_, points_.spread.data(), points_.begins.data(), points_.first.data(),
+           points_.fraction.data(), points_.samples, sorted.data(), grid, partial.data());
+    if (!points_.split.empty())
+      launch(context_, k.spread(), "add_partial_sums", {static_cast<unsigned>(points_.split.size()), rows},
+             {threads}, 0, layout_.grid, points_.split.data(), partial.data(), grid);
+  }
+
+  Context& context_;
+  Device device_;
+  Shape matrix_;
+  Index coils_;
+  Layout layout_;
+  Taps<Real> taps_;
+  Real scale_;  ///< keeps sums over the grid from overflowing where the result does not
+  NufftPoints<Real> points_;
+  NufftFft<Real> fft_;
+  Index batch_ = 1;  ///< groups of coils at a time
+};
+
+}  // namespace
+
+template <class Real>
+OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils,
+                             const GridChoice& choice, double tolerance, Device device) {
+  Context& c = context(device.index);
+  const Layout layout(matrix, coils, choice, tolerance, std::is_same_v<Real, float>, c.facts());
+  if (trajectory->samples() > most || layout.tiles > most || coils > 65535 * 8 ||
+      *std::max_element(choice.grid.begin(), choice.grid.end()) > most / 2 ||
+      layout.cells / layout.grid.cells[2] > most)
+    throw ArgumentError(fmt::format(
+        "NUFFT on {}: {} samples on a grid {} of {} coils; at most 2^31 samples, 2^31 rows and 2^30 cells "
+        "of a row are possible there",
+        to_string(device), trajectory->samples(), to_string(choice.grid), coils));
+  return std::make_shared<CudaNufft<Real>>(*trajectory, std::move(matrix), coils, choice, tolerance, device);
+}
+
+template <class Real>
+std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, Index coils, const GridChoice& choice,
+                                double tolerance, Device device) {
+  const DeviceFacts& facts = context(device.index).facts();
+  const Layout layout(matrix, coils, choice, tolerance, std::is_same_v<Real, float>, facts);
+  const Index complex = sizeof(std::complex<Real>);
+  const Index points = samples * (sizeof(std::uint32_t) + 3 * (sizeof(std::int32_t) + sizeof(Real)));
+  // While sorting: coordinates in double, and keys and positions twice.
+  const Index sorting = samples * (3 * sizeof(double) + 3 * sizeof(std::uint32_t));
+  const Index slots = std::min(most_slots(layout.tiles, facts.multiprocessors), samples / 16 + 1);
+  const Index applying =
+      complex * layout.groups *
+      (layout.group_cells() + slots * layout.slot_cells() + samples * layout.kernels.coils);
+  return points +
+         std::max(sorting, applying + complex * layout.group_cells());  // cuFFT works on as much again
+}
+
+#define SPINLOOM_INSTANTIATE(Real)                                                                          \
+  template OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory>, Shape, Index, const GridChoice&, \
+                                        double, Device);                                                    \
+  template std::int64_t nufft_memory_bytes<Real>(const Shape&, Index, Index, const GridChoice&, double,     \
+                                                 Device);
+SPINLOOM_INSTANTIATE(float)
+SPINLOOM_INSTANTIATE(double)
+
+}  // namespace spinloom::cuda

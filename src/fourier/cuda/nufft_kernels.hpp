@@ -1,0 +1,45 @@
+#pragma once
+#include <array>
+#include <vector>
+
+#include "runtime/cuda/compiler.hpp"
+#include "runtime/cuda/context.hpp"
+#include "spinloom/core/types.hpp"
+
+namespace spinloom::cuda {
+
+/// What the kernels of a NUFFT are specialised for.
+struct NufftKernels {
+  int dims;      ///< axes with a kernel, 1 to 3
+  int coils;     ///< that lie side by side in a cell of the grid
+  int width;     ///< taps
+  int pass;      ///< coils of one block of the interpolation
+  bool staged;   ///< whether that block's tile is in shared memory
+  int products;  ///< TF32 products of one sum on tensor cores, 1 or 3; 0 for sums in the data's precision
+  bool is_float;
+
+  const KernelInstance& points() const;       ///< find_tiles, place_samples, sort_values
+  const KernelInstance& spread() const;       ///< spread, add_partial_sums
+  const KernelInstance& interpolate() const;  ///< interpolate
+  const KernelInstance& image() const;        ///< pad, crop
+
+  std::array<int, 3> tile() const;  ///< its cells per axis
+  int spread_threads() const;
+  std::size_t interpolation_bytes() const;  ///< of shared memory
+};
+
+/// The instance of a source with these constants. It lives as long as the process, since kernels are found by its address.
+const KernelInstance& find_instance(const KernelSource& source, const std::vector<std::string>& defines,
+                                    int minimum_architecture = 75);
+
+/// Coils side by side for this many coils, so that few of the last group are empty.
+int choose_group(Index coils, bool is_float);
+
+/// The kernels for a card and a relative error.
+NufftKernels choose_kernels(int dims, int width, int group, bool is_float, double tolerance,
+                            const DeviceFacts& card);
+
+/// Instances of every kind that choose_kernels() may name; of the widths, which only bound loops, some.
+std::vector<KernelInstance> nufft_kernel_instances();
+
+}  // namespace spinloom::cuda

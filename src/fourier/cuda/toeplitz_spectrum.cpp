@@ -1,0 +1,129 @@
+#include "fourier/cuda/toeplitz_spectrum.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "runtime/cuda/cufft.hpp"
+#include "spinloom/fourier/nufft.hpp"
+#include "spinloom/runtime/transfer.hpp"
+
+namespace spinloom::cuda {
+
+extern const KernelSource toeplitz_spectrum_source;
+
+namespace {
+
+constexpr Index threads = 256;  // as in toeplitz_spectrum.cu
+
+/// struct Box of toeplitz_spectrum.cu.
+struct Box {
+  std::array<Index, 3> n;
+};
+
+const KernelInstance& instance(bool is_double, bool gives_double) {
+  static const KernelInstance single{&toeplitz_spectrum_source, {"REAL=float", "RESULT=float"}},
+      narrowed{&toeplitz_spectrum_source, {"REAL=double", "RESULT=float"}},
+      twice{&toeplitz_spectrum_source, {"REAL=double", "RESULT=double"}};
+  return !is_double ? single : gives_double ? twice : narrowed;
+}
+
+Grid striding(const Context& context, Index size) {
+  return {static_cast<unsigned>(
+      std::clamp<Index>((size + threads - 1) / threads, 1, Index{32} * context.facts().multiprocessors))};
+}
+
+Index volume(const std::array<Index, 3>& n) { return n[0] * n[1] * n[2]; }
+
+/// q on the circulant grid, as fourier/toeplitz_kernel.cpp does it.
+template <class Real>
+Array<std::complex<Real>> point_spread(const std::shared_ptr<const Trajectory>& trajectory,
+                                       const Shape& matrix, View<const double> weights,
+                                       const std::array<Index, 3>& cells, double tolerance, Device device) {
+  using Complex = std::complex<Real>;
+  Context& c = context(device.index);
+  const KernelInstance& kernels = instance(std::is_same_v<Real, double>, std::is_same_v<Real, double>);
+  const Index samples = trajectory->samples();
+  const auto nufft =
+      make_nufft<Real>(trajectory, matrix, 1, {.tolerance = tolerance, .oversampling = 0, .log = {}}, device);
+  const auto k = Array<double>::copy_of(trajectory->view(), device);
+  Array<double> weights_there;
+  const double* w = weights.data == nullptr ? nullptr : on_device(weights, device, weights_there).data;
+  auto q = Array<Complex>::zeros({volume(cells)}, device);
+  Array<Complex> data({1, samples}, device), part(prepend(1, matrix), device);
+
+  Box n{{1, 1, 1}};
+  for (std::size_t d = 0; d < matrix.size(); ++d) n.n[3 - matrix.size() + d] = matrix[d];
+  // The first axis of more than one voxel has lags >= 0 alone; the others take both signs.
+  std::size_t half_axis = 0;
+  while (half_axis < 2 && n.n[half_axis] == 1) ++half_axis;
+  for (unsigned corner = 0; corner < 8; ++corner) {
+    Box shift{};
+    bool is_needed = true;
+    for (std::size_t d = 0; d < 3; ++d) {
+      const bool is_negative = corner >> d & 1;
+      if (is_negative && (n.n[d] == 1 || d == half_axis)) is_needed = false;
+      shift.n[d] = n.n[d] / 2 - (is_negative ? n.n[d] : 0);
+    }
+    if (!is_needed) continue;
+    if (samples > 0)
+      launch(c, kernels, "shift_weights", striding(c, samples), {threads}, 0,
+             static_cast<const double*>(k.data()), w, n, shift, static_cast<int>(matrix.size()), samples,
+             data.data());
+    nufft->adjoint(data.view(), part.view());
+    launch(c, kernels, "place_corner", striding(c, part.size()), {threads}, 0,
+           static_cast<const Complex*>(part.data()), n, shift, static_cast<int>(half_axis), Box{cells},
+           q.data());
+  }
+  launch(c, kernels, "mean_of_both", striding(c, volume(cells) / cells[half_axis]), {threads}, 0, Box{cells},
+         static_cast<int>(half_axis), q.data());
+  return q;
+}
+
+template <class Real, class Result>
+Array<Result> spectrum_of(const std::shared_ptr<const Trajectory>& trajectory, const Shape& matrix,
+                          View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
+                          Device device) {
+  Context& c = context(device.index);
+  auto q = point_spread<Real>(trajectory, matrix, weights, cells, tolerance, device);
+  std::vector<Index> size(cells.begin(), cells.end());
+  while (size.size() > 1 && size[0] == 1) size.erase(size.begin());
+  Cufft<Real>(c, size, 1).run(q.data(), q.data(), FftSign::minus);
+  Array<Result> spectrum({q.size()}, device);
+  launch(c, instance(std::is_same_v<Real, double>, std::is_same_v<Result, double>), "scaled_real",
+         striding(c, q.size()), {threads}, 0, static_cast<const std::complex<Real>*>(q.data()),
+         1 / double(q.size()), q.size(), spectrum.data());
+  return spectrum;
+}
+
+}  // namespace
+
+template <class Real>
+Array<Real> toeplitz_spectrum(const std::shared_ptr<const Trajectory>& trajectory, const Shape& matrix,
+                              View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
+                              Device device) {
+  // As on the CPU: below this a float's own sums are no longer well within the tolerance.
+  if (tolerance > 0.99e-5)
+    return spectrum_of<Real, Real>(trajectory, matrix, weights, cells, tolerance, device);
+  return spectrum_of<double, Real>(trajectory, matrix, weights, cells, tolerance, device);
+}
+
+void pack_spectrum(Context& context, const std::array<LineShape, 3>& shape, const float* spectrum,
+                   float* packed) {
+  struct Line {
+    int a, b, halves;
+  } line[3];
+  for (std::size_t d = 0; d < 3; ++d) line[d] = {shape[d].a, shape[d].b, shape[d].halves};
+  launch(context, instance(false, false), "pack", striding(context, Index{1} << 30), {threads}, 0, spectrum,
+         line[0], line[1], line[2], shape[2].row_values(), packed);
+}
+
+std::vector<KernelInstance> toeplitz_spectrum_instances() {
+  return {instance(false, false), instance(true, false), instance(true, true)};
+}
+
+template Array<float> toeplitz_spectrum(const std::shared_ptr<const Trajectory>&, const Shape&,
+                                        View<const double>, const std::array<Index, 3>&, double, Device);
+template Array<double> toeplitz_spectrum(const std::shared_ptr<const Trajectory>&, const Shape&,
+                                         View<const double>, const std::array<Index, 3>&, double, Device);
+
+}  // namespace spinloom::cuda

@@ -1,0 +1,22 @@
+#pragma once
+#include "fourier/cuda/line_shape.hpp"
+#include "runtime/cuda/kernel.hpp"
+#include "spinloom/fourier/trajectory.hpp"
+
+namespace spinloom::cuda {
+
+/// The spectrum of q (see fourier/toeplitz_kernel.hpp) on a circulant grid of `cells`, over their number, in the order
+/// of a DFT; made on the device. `tolerance` is that of q.
+template <class Real>
+Array<Real> toeplitz_spectrum(const std::shared_ptr<const Trajectory>& trajectory, const Shape& matrix,
+                              View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
+                              Device device);
+
+/// From the order of a DFT to that of toeplitz_passes.cu: [z][y half][q, m of y][x half][4 values][t of x][4], with z as
+/// [half][q][m] and the values of x as [round][m].
+void pack_spectrum(Context& context, const std::array<LineShape, 3>& shape, const float* spectrum,
+                   float* packed);
+
+std::vector<KernelInstance> toeplitz_spectrum_instances();
+
+}  // namespace spinloom::cuda

@@ -1,0 +1,75 @@
+#include "solve/cg_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "solve/cuda/cg_steps.hpp"
+#include "spinloom/ops/vector_ops.hpp"
+
+namespace spinloom {
+namespace {
+
+/// The formulas as they stand, with the numbers on the host.
+template <class Real>
+class HostSteps final : public CgSteps<Real> {
+ public:
+  using Complex = std::complex<Real>;
+  explicit HostSteps(const CgProblem<Real>& problem) : c_(problem) {}
+
+  void restart(double rr, int, double) override {
+    copy<Complex>(c_.r, c_.p);
+    rr_ = pp_ = rr;
+  }
+  void know_curvature(double largest) override { largest_curvature_ = largest; }
+
+  CgNumbers next() override {
+    c_.a.forward(c_.p, c_.ap);
+    CgNumbers step;
+    step.curvature = dot<Complex>(c_.p, c_.ap).real();
+    step.direction_squared = pp_;
+    step.verdict = judge(step.curvature);
+    if (step.verdict != Curvature::positive) return step;
+    largest_curvature_ = std::max(largest_curvature_, step.curvature / pp_);
+    const double alpha = rr_ / step.curvature;
+
+    // x += alpha p,  r -= alpha A p
+    axpy<Complex>(Complex(Real(alpha)), c_.p, c_.x);
+    axpy<Complex>(Complex(Real(-alpha)), c_.ap, c_.r);
+
+    // p = r + beta p;  |p|^2 follows by r being orthogonal to the last p
+    const double size = norm<Complex>(c_.r), rr_next = size * size;
+    const double beta = rr_next / rr_;
+    xpay<Complex>(c_.r, Complex(Real(beta)), c_.p);
+    pp_ = rr_next + beta * beta * pp_;
+    rr_ = rr_next;
+    step.residual = std::sqrt(rr_) / c_.b_norm;
+    return step;
+  }
+
+ private:
+  Curvature judge(double curvature) const {
+    if (!std::isfinite(curvature)) return Curvature::not_finite;
+    if (curvature < -negative_curvature_slack * largest_curvature_ * pp_ ||
+        (curvature <= 0 && largest_curvature_ == 0))
+      return Curvature::negative;
+    constexpr double rounding = std::numeric_limits<Real>::epsilon();
+    return curvature <= rounding * largest_curvature_ * pp_ ? Curvature::vanishing : Curvature::positive;
+  }
+
+  CgProblem<Real> c_;
+  double rr_ = 0, pp_ = 0, largest_curvature_ = 0;
+};
+
+}  // namespace
+
+template <class Real>
+std::unique_ptr<CgSteps<Real>> make_cg_steps(const CgProblem<Real>& problem) {
+  if (problem.x.device.kind == DeviceKind::cuda) return cuda::make_cg_steps(problem);
+  return std::make_unique<HostSteps<Real>>(problem);
+}
+
+template std::unique_ptr<CgSteps<float>> make_cg_steps(const CgProblem<float>&);
+template std::unique_ptr<CgSteps<double>> make_cg_steps(const CgProblem<double>&);
+
+}  // namespace spinloom
