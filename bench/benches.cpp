@@ -13,8 +13,8 @@ const std::vector<Bench>& benches() {
        takes_matrix | takes_samples | takes_coils | runs_on_gpu, bench_cg},
       {"normal", "the Toeplitz normal operator against FFTW, or cuFFT, on a padded grid",
        takes_matrix | takes_samples | takes_coils | runs_on_gpu, bench_normal},
-      {"nlm", "non-local means: scikit-image's order, rows, and fused tiles", takes_matrix | takes_patch,
-       bench_nlm},
+      {"nlm", "non-local means: scikit-image's order, rows, and fused tiles; on a GPU its tiers of caching",
+       takes_matrix | takes_patch | runs_on_gpu, bench_nlm},
       {"stencil", "stencil sweeps and temporal blocking against the speed of memory",
        takes_matrix | takes_stencil, bench_stencil},
   };
