@@ -70,7 +70,6 @@ def calls_of_the_host(k):
         "maps": lambda: spinloom.recon(y, k, MATRIX, far),
         "kspace": lambda: spinloom.recon(far, k, MATRIX),
         "noise": lambda: spinloom.recon(y, k, MATRIX, ones, noise=far),
-        "image": lambda: spinloom.estimate_sigma(far),
         "images": lambda: spinloom.root_sum_of_squares(far),
     }
 
@@ -85,6 +84,30 @@ def test_work_of_the_host_refuses_arrays_of_a_gpu(k, name):
 def test_maps_on_a_gpu_are_refused_by_an_operator_of_the_host(k):
     with pytest.raises(spinloom.ArgumentError, match="^maps lies on cuda:0, expected the host, where the encoding operator"):
         spinloom.Encoding(k, Elsewhere(shape=(2, *MATRIX)), device="cpu")
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference", "cuda:7"])
+def test_an_image_on_a_gpu_is_filtered_there_or_not_at_all(device):
+    with pytest.raises(spinloom.ArgumentError) as caught:
+        spinloom.denoise_nl_means(Elsewhere(dtype="float32"), device=device)
+    asked = device if device.startswith("cuda") else "the host"
+    assert str(caught.value) == (
+        f"image lies on cuda:0, expected {asked} as device='{device}' asks for; copy it there, or leave device away"
+    )
+
+
+@pytest.mark.parametrize("name", ["h", "sigma", "guide", "mask"])
+def test_maps_lie_where_the_image_does(name):
+    with pytest.raises(spinloom.ArgumentError, match=f"^{name} lies on cuda:0, expected the host as the image lies there$"):
+        spinloom.denoise_nl_means(np.ones(MATRIX, "float32"), **{name: Elsewhere()})
+
+
+@pytest.mark.parametrize("channel_axis", [None, -1])
+def test_noise_is_estimated_on_the_host(channel_axis):
+    x = Elsewhere(dtype="float32")
+    with pytest.raises(spinloom.ArgumentError, match="^image lies on cuda:0, expected memory of the host; copy it there"):
+        spinloom.estimate_sigma(x, channel_axis=channel_axis)
+    assert x.exports == 0
 
 
 @pytest.mark.parametrize(("kind", "name"), [(8, "Metal"), (10, "ROCm"), (14, "oneAPI")])
@@ -146,6 +169,8 @@ def test_a_gpus_array_chooses_the_gpu_and_misses_it(k):
         lambda: spinloom.nufft.adjoint(Elsewhere(shape=(20,)), k, MATRIX),
         lambda: spinloom.Encoding(k, Elsewhere(shape=(2, *MATRIX))),
         lambda: spinloom.Identity(MATRIX).forward(x),
+        lambda: spinloom.denoise_nl_means(x),
+        lambda: spinloom.denoise_nl_means(x, device="cuda"),
     ]
     for call in calls:
         with pytest.raises(spinloom.BackendUnavailable, match="cuda"):
@@ -623,3 +648,58 @@ def test_jax_arrays_go_in_and_out(rng):
     x = random_complex(rng, MATRIX, "complex64")
     y = plan.forward(jax.numpy.asarray(x))
     assert isinstance(y, jax.Array) and np.array_equal(np.asarray(y), plan.forward(x))
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_images_on_a_gpu_are_denoised_there(rng, library, dtype):
+    image = rng.random((19, 22, 17)).astype(dtype)
+    extras = {
+        "h": (0.1 + 0.05 * rng.random(image.shape)).astype(dtype),
+        "sigma": (0.02 * rng.random(image.shape)).astype(dtype),
+        "guide": rng.random(image.shape).astype(dtype),
+        "mask": rng.random(image.shape) > 0.3,
+    }
+    options = {"patch_size": 3, "patch_distance": 3, "sigma": 0.05, "h": 0.08}
+    for chosen in ({}, {"fast_mode": False}, {"rician": True}, *({name: extras[name]} for name in extras), extras):
+        given = {**options, **chosen}
+        there = {name: library.send(v) if isinstance(v, np.ndarray) else v for name, v in given.items()}
+        out = spinloom.denoise_nl_means(library.send(image), **there)
+        assert isinstance(out, library.type)
+        of_numpy = spinloom.denoise_nl_means(image, **given, device="cuda")
+        assert type(of_numpy) is np.ndarray and np.array_equal(library.fetch(out), of_numpy), chosen.keys()
+    colours = rng.random((20, 21, 3)).astype(dtype)
+    out = spinloom.denoise_nl_means(library.send(colours), 5, 6, channel_axis=-1)
+    assert np.array_equal(library.fetch(out), spinloom.denoise_nl_means(colours, 5, 6, channel_axis=-1, device="cuda"))
+
+
+@on_gpu
+def test_images_that_a_gpu_would_have_to_convert_are_refused(rng, library):
+    image = library.send(rng.random((3, 8, 9)).astype("float32"))
+    for call, kind, text in [
+        (lambda: spinloom.denoise_nl_means(library.send(np.ones((8, 9), "int16"))), TypeError,
+         "^image has dtype int16, expected float32 or float64; convert it"),
+        (lambda: spinloom.denoise_nl_means(image, channel_axis=0), spinloom.ArgumentError,
+         "^image lies on cuda:0 with channels along axis 0, expected them along the last"),
+        (lambda: spinloom.denoise_nl_means(image, compat="scikit-image"), spinloom.ArgumentError,
+         "^image lies on cuda:0, where compat='scikit-image' has no path"),
+        (lambda: spinloom.denoise_nl_means(image, sigma=library.send(np.ones((3, 8, 9)))), TypeError,
+         "^sigma has dtype float64, expected float32"),
+        (lambda: spinloom.denoise_nl_means(image, h=np.ones((3, 8, 9), "float32")), spinloom.ArgumentError,
+         "^h lies on the host, expected cuda:0 as the image lies there"),
+        (lambda: spinloom.denoise_nl_means(image, device="cpu"), spinloom.ArgumentError,
+         "^image lies on cuda:0, expected the host as device='cpu' asks for"),
+    ]:  # fmt: skip
+        with pytest.raises(kind, match=text):
+            call()
+
+
+@on_gpu
+def test_reconstructions_of_the_host_may_use_the_gpu(rng):
+    k = spinloom.trajectories.radial2d((24, 24), 40)
+    scan = spinloom.simulate("shepp-logan", k, (24, 24), coils=3)
+    cpu = spinloom.recon(scan.kspace, k, (24, 24), scan.maps, device="cpu")
+    gpu = spinloom.recon(scan.kspace, k, (24, 24), scan.maps, device="cuda", verify=True)
+    assert type(gpu.image) is np.ndarray and gpu.verification["relative_error_normal"] < 1e-3
+    # Both stop at a residual of 1e-3, on either side of the last digit that it leaves.
+    assert relative_error(gpu.image, cpu.image) < 1e-2
