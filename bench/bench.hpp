@@ -19,6 +19,7 @@ struct BenchRequest {
   std::string stencil;
   int repetitions = 0;
   spinloom::Index patch_size = 0, patch_distance = 0;
+  bool has_off_resonance = false;
   spinloom::Device device;
   spinloom::Progress progress;
 };
@@ -32,7 +33,8 @@ enum BenchOptions : unsigned {
   runs_on_gpu = 8,
   takes_coils = 16,
   takes_stencil = 32,
-  takes_patch = 256
+  takes_patch = 256,
+  takes_off_resonance = 512
 };
 
 struct BenchResult {

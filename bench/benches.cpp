@@ -6,7 +6,7 @@ const std::vector<Bench>& benches() {
       {"fhd", "the exact adjoint DFT, rung by rung from atomics to a matrix product",
        takes_matrix | takes_samples | takes_rung | runs_on_gpu, bench_fhd},
       {"dft", "the exact DFT as an operator, forward and adjoint, at the tolerances that it offers",
-       takes_matrix | takes_samples | takes_coils | runs_on_gpu, bench_dft},
+       takes_matrix | takes_samples | takes_coils | takes_off_resonance | runs_on_gpu, bench_dft},
       {"nufft", "the NUFFT, types 1 and 2, at three tolerances",
        takes_matrix | takes_samples | takes_coils | runs_on_gpu, bench_nufft},
       {"cg", "a whole reconstruction by conjugate gradients, from arrays on the host to the image there",

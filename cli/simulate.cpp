@@ -13,6 +13,7 @@
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/mri/simulate.hpp"
 #include "spinloom/ops/vector_ops.hpp"
+#include "spinloom/recon/field_map.hpp"
 #include "spinloom/runtime/cuda.hpp"
 
 using namespace spinloom;
@@ -20,7 +21,8 @@ using namespace spinloom;
 namespace {
 
 struct Simulate : Common {
-  std::string phantom, matrix, fov_mm, output;
+  std::string phantom, matrix, fov_mm, output, field_map;
+  double dwell_us = 5;
   TrajectoryChoice trajectory;
   Index coils = 8;
   double noise = 0, snr_db = 0;
@@ -84,6 +86,14 @@ Geometry centred(const Shape& matrix, const std::vector<double>& fov_mm) {
     geometry.matrix[row][row] = step;
   }
   return geometry;
+}
+
+/// The field map, and each sample's time from its readout's start.
+OffResonancePtr load_off_resonance(const std::string& path, const SimulatedScan& scan) {
+  Array<double> times({scan.readouts.trajectory->samples()});
+  for (Index m = 0; m < times.size(); ++m)
+    times[m] = 1e-6 * scan.dwell_us * double(m % scan.readouts.samples_per_readout);
+  return std::make_shared<OffResonance>(load_field_map(path, scan.matrix), std::move(times));
 }
 
 /// "240", or one number per axis in the order of --matrix.
@@ -157,6 +167,8 @@ void Simulate::run() const {
   SimulationOptions options{
       .coils = coils, .sigma = noise, .seed = seed, .device = where, .progress = talk.progress()};
   if (has_snr) options.snr_db = snr_db;
+  scan.dwell_us = dwell_us;
+  if (!field_map.empty()) options.off_resonance = load_off_resonance(field_map, scan);
   Simulation made = object.phantom
                         ? simulate_scan(*object.phantom, scan.readouts, scan.matrix, options)
                         : simulate_scan(object.voxels->view(), scan.readouts, scan.matrix, options);
@@ -189,6 +201,10 @@ void Simulate::run() const {
                 {"coil_fit_residual", made.coil_fit_residual},
                 {"device", to_string(where)},
                 {"seconds", seconds}};
+  if (!field_map.empty()) {
+    facts["field_map"] = field_map;
+    facts["dwell_us"] = dwell_us;
+  }
   facts["snr_db"] = made.sigma > 0 ? Json(made.snr_db) : Json(nullptr);
   talk.result(facts, fmt::format("{} samples per coil written to {} ({:.1f} s)", samples,
                                  files.paths().front(), seconds));
@@ -218,6 +234,9 @@ Command add_simulate(CLI::App& program) {
                   "noise by signal-to-noise ratio instead: mean |k-space|^2 over its variance [dB]")
       ->check(within(-200, 200))
       ->excludes(noise);
+  app->add_option("--field-map", s->field_map,
+                  "off-resonance of each voxel of an image [Hz], on its matrix: phase exp(-2 pi i f t)");
+  app->add_option("--dwell", s->dwell_us, "time between two samples [us]")->check(above(0))->capture_default_str();
   app->add_option("--seed", s->seed, "for noise and random trajectories")->capture_default_str();
   app->add_option("-o,--output", s->output,
                   "scan.mrd or .h5 (ISMRMRD), scan.cfl (BART: NAME, NAME_traj), scan.npy (NAME_ksp, "
@@ -233,6 +252,13 @@ Command add_simulate(CLI::App& program) {
             s->has_snr = app->count("--snr-db") > 0;
             if (s->matrix.empty() && (s->phantom == "shepp-logan" || ends_with(s->phantom, ".json")))
               throw CLI::RequiredError("--matrix");
+            const bool is_analytic = s->phantom == "shepp-logan" || ends_with(s->phantom, ".json");
+            if (!s->field_map.empty() && is_analytic)
+              throw CLI::ValidationError("--field-map",
+                                         "needs an image to scan; " + s->phantom + " has no voxels to turn");
+            if (app->count("--dwell") > 0 && s->field_map.empty() && scan_format(s->output) != ScanFormat::mrd)
+              throw CLI::ValidationError(
+                  "--dwell", "has no place in '" + s->output + "' and no meaning without --field-map");
             scan_format(s->output);
             s->run();
           }};

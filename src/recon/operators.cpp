@@ -35,6 +35,7 @@ Reconstructor::Operators::Operators(const Measurement& measurement, const Recons
   if (options.fourier == FourierKind::dft) {
     fourier = cached(
         [k = trajectory, m = matrix, d = options.device](Index n) { return make_dft<float>(k, m, n, d); });
+    add_off_resonance(measurement, options);
     return;
   }
   fourier = cached([k = trajectory, m = matrix, d = options.device, nufft](Index n) {
@@ -43,6 +44,34 @@ Reconstructor::Operators::Operators(const Measurement& measurement, const Recons
   if (options.fourier == FourierKind::toeplitz)
     gram = cached([k = trajectory, m = matrix, d = options.device, nufft](Index n) {
       return make_toeplitz<float>(k, m, {}, n, nufft, d);
+    });
+  add_off_resonance(measurement, options);
+}
+
+bool convolves_off_resonance(const ReconstructionOptions& options) {
+  return options.fourier == FourierKind::toeplitz && options.device.kind != DeviceKind::cuda;
+}
+
+void Reconstructor::Operators::add_off_resonance(const Measurement& measurement,
+                                                 const ReconstructionOptions& options) {
+  const OffResonancePtr b0 = off_resonance = off_resonance_of(measurement);
+  if (b0 == nullptr) return;
+  field_map = measurement.field_map_hz;
+  times = measurement.sample_times_s;
+  gram = {};
+  const double tolerance = options.tolerance;
+  if (options.fourier == FourierKind::dft) {
+    fourier = cached([k = trajectory, m = matrix, d = options.device, b0, tolerance](Index coils) {
+      return make_dft<float>(k, m, b0, coils, d, {.tolerance = tolerance});
+    });
+    return;
+  }
+  fourier = cached([plain = std::move(fourier), b0, tolerance](Index coils) {
+    return make_off_resonance<float>(plain(coils), b0, tolerance);
+  });
+  if (convolves_off_resonance(options))
+    gram = cached([k = trajectory, m = matrix, b0, tolerance](Index coils) {
+      return make_off_resonance_normal<float>(k, m, b0, coils, {.tolerance = tolerance});
     });
 }
 

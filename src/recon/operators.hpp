@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 
+#include "spinloom/recon/field_map.hpp"
 #include "spinloom/recon/reconstruct.hpp"
 
 namespace spinloom {
@@ -14,14 +15,23 @@ struct Reconstructor::Operators {
   Index coils = 0;               ///< of the measurement that the batch was chosen for
   Index coil_batch = 0;          ///< coils transformed at a time
   bool streams_maps = false;     ///< on a GPU whose memory does not hold the maps
-  Array<double> weights;  ///< density compensation of all samples; empty until gridding_weights() makes it
+  OffResonancePtr off_resonance;  ///< null: none
+  std::shared_ptr<const Array<double>> field_map;
+  std::vector<float> times;  ///< of the samples, where there is a field map
+  Array<double> weights;     ///< density compensation of all samples; empty until gridding_weights() makes it
 
   Operators(const Measurement& measurement, const ReconstructionOptions& options);
+  /// Puts the measurement's off-resonance, where it has a field map, into what was made without it.
+  void add_off_resonance(const Measurement& measurement, const ReconstructionOptions& options);
   bool serve(const Measurement& measurement) const {
     return trajectory == measurement.trajectory && matrix == measurement.matrix &&
-           coils == measurement.coils();
+           coils == measurement.coils() &&
+           field_map == measurement.field_map_hz && (field_map == nullptr || times == measurement.sample_times_s);
   }
 };
+
+/// Whether the normal operator with off-resonance is one of convolutions. Else it is the pair.
+bool convolves_off_resonance(const ReconstructionOptions& options);
 
 /// Coils transformed at a time: what was asked for, else as many as leave three quarters of the memory alone.
 Index choose_coil_batch(Index coils, const Shape& matrix, Index asked);

@@ -135,6 +135,7 @@ Reconstruction Reconstructor::run_coil_by_coil(const Measurement& m) {
     coil.matrix = m.matrix, coil.recon_matrix = m.recon_matrix, coil.fov_mm = m.fov_mm,
     coil.geometry = m.geometry;
     coil.kspace = Array<cfloat>::copy_of(m.kspace.view().slices(c, 1));
+    coil.sample_times_s = m.sample_times_s, coil.field_map_hz = m.field_map_hz;
     if (options_.progress)
       alone.progress = [&, c](const std::string& stage, double fraction, const std::string& detail) {
         options_.progress(stage, (double(c) + fraction) / double(m.coils()),
@@ -169,6 +170,7 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   if (!operators_ || !operators_->serve(m)) operators_ = std::make_unique<Operators>(m, o);
   const Index batch = operators_->coil_batch;
   operators_->fourier(batch);
+  result.off_resonance = operators_->off_resonance;
   result.seconds.plan = watch.lap();
 
   result.maps = find_maps(m, o, operators_->fourier, batch, result.notes);
@@ -184,7 +186,7 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
     if (operators_->weights.empty())
       operators_->weights = gridding_weights(*m.trajectory, m.matrix, 0, device_of_weights(o));
     result.seconds.plan += watch.lap();
-    if (lies_on_grid(*m.trajectory)) {
+    if (!operators_->off_resonance && lies_on_grid(*m.trajectory)) {
       result.notes.push_back("the samples lie on the grid: inverse FFT");
       combine(*result.maps, inverse_fft_images(m, operators_->weights.view()), result.image.view());
     } else {

@@ -4,8 +4,6 @@
 
 #include "devices.hpp"
 #include "fourier/cuda/dft.hpp"
-#include "fourier/cuda/nufft_fft.hpp"
-#include "fourier/cuda/nufft_kernels.hpp"
 #include "mri/cuda/encoding.hpp"
 #include "nlm/cuda/nlm.hpp"
 #include "ops/cuda/vector_ops.hpp"
@@ -79,8 +77,6 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   for (auto& instance : cuda::cg_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::encoding_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::difference_kernel_instances()) all.push_back(instance);
-  for (auto& instance : cuda::nufft_kernel_instances()) all.push_back(instance);
-  for (auto& instance : cuda::nufft_fft_instances()) all.push_back(instance);
   for (auto& instance : cuda::nlm_kernel_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
   for (const auto& instance : all)

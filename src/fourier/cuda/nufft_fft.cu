@@ -4,13 +4,13 @@
 //   cell i = j + B k:  X[q] = sum_k x[j + B k] exp(-+ 2 pi i k q / A), turned by exp(-+ 2 pi i j q / (A B)),
 //   cell q + A m = sum_j X[j][q] exp(-+ 2 pi i j m / B).
 // INVERSE: 0 from image to grid with minus in the exponent, 1 from grid to image with plus. PLANAR: whether the image's
-// side is [coil][row][x], which is how images come and go; else both sides are [outer][axis][inner], inner being the
-// faster axes and the COILS of a group.
+// side is [coil][row][x], which is how images come and go; the grid's is [row][COILS / PASS][cell][PASS]. Else both sides
+// are [outer][axis][inner], inner being the faster axes with the COILS of a group.
 #include "../../fft/cuda/butterflies.cuh"
 typedef long long Index;
 
-constexpr int cells = A * B, lanes = 128 / (int)sizeof(Complex), threads = lanes * (A > B ? A : B);
-constexpr int exchanged = cells * lanes;
+constexpr int cells = A * B, lanes = 128 / (int)sizeof(Complex), threads = (lanes * (A > B ? A : B) + 31) / 32 * 32;
+constexpr int exchanged = cells * lanes, parts = COILS / PASS;
 
 // Voxel n of N stands at frequency n - N / 2, which is cell (n - N / 2) mod cells.
 __device__ inline int voxel_of(int cell, int voxels) {
@@ -43,8 +43,8 @@ extern "C" __global__ void __launch_bounds__(threads)
   Index line, step = lines.inner, outer;
   bool is_there;
   if (PLANAR) {
-    outer = (Index)blockIdx.x * (lanes / COILS) + lane / COILS;
-    line = lane % COILS;
+    outer = (Index)blockIdx.x * (lanes / PASS) + lane / PASS;
+    line = lane % PASS;
     is_there = outer < lines.outer;
   } else {
     const Index bundles = (lines.inner + lanes - 1) / lanes;
@@ -58,11 +58,11 @@ extern "C" __global__ void __launch_bounds__(threads)
   // A warp's lines of the planar side, one after the other.
   const auto for_each_planar = [&](auto body) {
     for (int l = threadIdx.x / 32; l < lanes; l += threads / 32) {
-      const Index row = (Index)blockIdx.x * (lanes / COILS) + l / COILS;
-      const int coil = group * COILS + l % COILS;
-      if (row >= lines.outer || coil >= planar.coils) continue;
+      const Index outer_line = (Index)blockIdx.x * (lanes / PASS) + l / PASS, row = outer_line / parts;
+      const int coil = group * COILS + (int)(outer_line % parts) * PASS + l % PASS;
+      if (outer_line >= lines.outer || coil >= planar.coils) continue;
       const REAL factor = planar.factor[0][row / planar.rows_y] * planar.factor[1][row % planar.rows_y] * planar.scale;
-      const Index begin = (coil * lines.outer + row) * lines.voxels;
+      const Index begin = (coil * (lines.outer / parts) + row) * lines.voxels;
       for (int v = threadIdx.x % 32; v < lines.voxels; v += 32)
         body(begin + v, place(v, l), factor * planar.factor[2][v]);
     }

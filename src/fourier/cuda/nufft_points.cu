@@ -46,13 +46,18 @@ extern "C" __global__ void __launch_bounds__(threads) place_samples(Grid g, Voxe
   }
 }
 
-// sorted[group][i][COILS] = scale x of[coil][order[i]], with zeros for coils that are not there.
+// sorted[group][i][COILS] = scale x of[coil][order[i]], with zeros for coils that are not there. Few coils at a time, whose
+// samples stay in the cache while they are picked out; as many as fill what memory moves at once.
+constexpr int coils_at_once = COILS < 32 / (int)sizeof(Complex) ? COILS : 32 / (int)sizeof(Complex);
+
 extern "C" __global__ void __launch_bounds__(threads)
     sort_values(const Complex* of, Index samples, int coils, const U32* order, REAL scale, Complex* sorted) {
-  const Index at = (Index)blockIdx.x * threads + threadIdx.x, i = at / COILS;
+  constexpr int turns = COILS / coils_at_once;
+  const Index at = (Index)blockIdx.x * threads + threadIdx.x, i = at / coils_at_once;
   if (i >= samples) return;
-  const int group = blockIdx.y, coil = group * COILS + (int)(at % COILS);
+  const int group = blockIdx.y / turns, own = (int)(blockIdx.y % turns) * coils_at_once + (int)(at % coils_at_once),
+            coil = group * COILS + own;
   Complex v = {0, 0};
   if (coil < coils) v = of[coil * samples + order[i]];
-  sorted[group * samples * COILS + at] = {scale * v.re, scale * v.im};
+  sorted[(group * samples + i) * COILS + own] = {scale * v.re, scale * v.im};
 }

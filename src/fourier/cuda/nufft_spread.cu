@@ -12,10 +12,10 @@ constexpr int batch = sizeof(REAL) == 4 ? threads : threads / 2;
 // A warp owns 64 cells of the tile, half of it along each axis.
 constexpr int part_z = DIMS == 3 ? 4 : 1, part_y = DIMS == 3 ? 4 : DIMS == 2 ? 8 : 1,
               part_x = DIMS == 3 ? 4 : DIMS == 2 ? 8 : 64;
-struct Part {
+struct OwnCells {
   int z, y, x;      // its first cell within the tile
   unsigned halves;  // bits of the halves along x, y, z
-  __device__ Part() {
+  __device__ OwnCells() {
     const int warp = threadIdx.x / 32;
     const int half_x = warp % 2, half_y = DIMS >= 2 ? warp / 2 % 2 : 0, half_z = DIMS == 3 ? warp / 4 : 0;
     halves = 1u << half_x | 4u << half_y | 16u << half_z;
@@ -25,27 +25,30 @@ struct Part {
   }
 };
 
-__device__ inline Coils* cell_at(const Grid& g, int group, int z, int y, int x, Coils* cells) {
-  if (z >= g.cells[0] || y >= g.cells[1] || x >= g.cells[2]) return nullptr;
-  return cells + (((Index)group * g.cells[0] + z) * g.cells[1] + y) * g.cells[2] + x;
+// Calls store(part, address) for the parts of a cell, unless it is beyond the grid.
+template <class Store>
+__device__ inline void store_cell(const Grid& g, int group, int z, int y, int x, Part* cells, const Store& store) {
+  if (z >= g.cells[0] || y >= g.cells[1] || x >= g.cells[2]) return;
+#pragma unroll
+  for (int part = 0; part < parts; ++part) store(part, cells + row_of(g, group, z, y, part) + x);
 }
 
-// A sample's weights of all planes, rows and columns of the tile, zero where it does not reach. The stride keeps pairs
-// aligned and spreads samples over banks.
-constexpr int weights_y = tile_z, weights_x = (tile_z + tile_y + 1) / 2 * 2,
-              stride = PRODUCTS > 0 ? 28 : (weights_x + tile_x + 1) / 2 * 2 + (DIMS == 3 ? 2 : 0);
+// A sample's weights of all planes, rows and columns of the tile, zero where it does not reach. The odd stride spreads
+// samples over banks, and so do 16 bytes behind its values.
+constexpr int weights_y = tile_z, weights_x = tile_z + tile_y, stride = (weights_x + tile_x) | 1;
+struct alignas(16) Staged {
+  Coils of;
+  unsigned char space[sizeof(Coils) % 32 == 0 ? 16 : 1];
+};
 
 constexpr int reals_of_lane = 4 * COILS;
 
 #if PRODUCTS == 0
 // A lane owns two cells side by side along the slowest axis.
-struct alignas(2 * sizeof(REAL)) Pair {
-  REAL a, b;
-};
 struct Sums {
   REAL of[2][COILS][2];
   int z, y, x;  // the first cell within the tile
-  __device__ Sums(const Part& part) {
+  __device__ Sums(const OwnCells& part) {
     const int lane = threadIdx.x % 32;
     z = part.z + (DIMS == 3 ? lane / 16 * 2 : 0);
     y = part.y + (DIMS == 3 ? lane / 4 % 4 : DIMS == 2 ? lane / 8 * 2 : 0);
@@ -53,18 +56,11 @@ struct Sums {
     for (int i = 0; i < reals_of_lane; ++i) (&of[0][0][0])[i] = 0;
   }
   __device__ void add(const REAL* w, const Coils& v) {
-    Pair pair;
+    const REAL* slow = w + (DIMS == 3 ? z : DIMS == 2 ? weights_y + y : weights_x + x);
     REAL factor = 1;
-    if (DIMS == 3) {
-      pair = *(const Pair*)(w + z);
-      factor = w[weights_y + y] * w[weights_x + x];
-    } else if (DIMS == 2) {
-      pair = {w[weights_y + y], w[weights_y + y + 1]};
-      factor = w[weights_x + x];
-    } else {
-      pair = *(const Pair*)(w + weights_x + x);
-    }
-    const REAL w0 = factor * pair.a, w1 = factor * pair.b;
+    if (DIMS == 3) factor = w[weights_y + y] * w[weights_x + x];
+    if (DIMS == 2) factor = w[weights_x + x];
+    const REAL w0 = factor * slow[0], w1 = factor * slow[1];
 #pragma unroll
     for (int c = 0; c < COILS; ++c) {
       of[0][c][0] += w0 * v.of[c].re;
@@ -73,15 +69,16 @@ struct Sums {
       of[1][c][1] += w1 * v.of[c].im;
     }
   }
-  __device__ void store(const Grid& g, const Corner& corner, int group, Coils* cells) const {
-    for (int k = 0; k < 2; ++k) {
-      Coils* to = cell_at(g, group, corner.z + z + (DIMS == 3 ? k : 0), corner.y + y + (DIMS == 2 ? k : 0),
-                          corner.x + x + (DIMS == 1 ? k : 0), cells);
-      if (to == nullptr) continue;
-      Coils sum;
-      for (int c = 0; c < COILS; ++c) sum.of[c] = {of[k][c][0], of[k][c][1]};
-      *to = sum;
-    }
+  __device__ void store(const Grid& g, const Corner& corner, int group, Part* cells) const {
+    for (int k = 0; k < 2; ++k)
+      store_cell(g, group, corner.z + z + (DIMS == 3 ? k : 0), corner.y + y + (DIMS == 2 ? k : 0),
+                 corner.x + x + (DIMS == 1 ? k : 0), cells, [&](int part, Part* to) {
+                   Part sum;
+#pragma unroll
+                   for (int c = 0; c < PASS; ++c)
+                     sum.of[c] = {of[k][part * PASS + c][0], of[k][part * PASS + c][1]};
+                   *to = sum;
+                 });
   }
 };
 #else
@@ -115,15 +112,15 @@ struct Sums {
   float of[part_z][COILS / 4][4];
   int z, y, x;
   int row, column;
-  __device__ Sums(const Part& part) : z(part.z), y(part.y), x(part.x) {
+  __device__ Sums(const OwnCells& part) : z(part.z), y(part.y), x(part.x) {
     row = threadIdx.x % 32 / 4;
     column = threadIdx.x % 4;
     for (int i = 0; i < reals_of_lane; ++i) (&of[0][0][0])[i] = 0;
   }
   // Of 8 samples, by their places.
-  __device__ void add(const unsigned short* places, const float* weights, const Coils* values) {
+  __device__ void add(const unsigned short* places, const float* weights, const Staged* values) {
     float a[2], b[2];
-    float4 wz[2];
+    float wz[2][part_z];
     const float* v[2];
 #pragma unroll
     for (int s = 0; s < 2; ++s) {
@@ -132,13 +129,13 @@ struct Sums {
       const float wx = w[weights_x + x + row % 4];
       a[s] = wx * w[weights_y + y + row / 4];
       b[s] = wx * w[weights_y + y + row / 4 + 2];
-      wz[s] = *(const float4*)(w + z);
+#pragma unroll
+      for (int k = 0; k < part_z; ++k) wz[s][k] = w[z + k];
       v[s] = (const float*)(values + place) + row;
     }
-    const float wz0[4] = {wz[0].x, wz[0].y, wz[0].z, wz[0].w}, wz1[4] = {wz[1].x, wz[1].y, wz[1].z, wz[1].w};
 #pragma unroll
     for (int k = 0; k < part_z; ++k) {
-      const Split a0(a[0] * wz0[k]), a1(b[0] * wz0[k]), a2(a[1] * wz1[k]), a3(b[1] * wz1[k]);
+      const Split a0(a[0] * wz[0][k]), a1(b[0] * wz[0][k]), a2(a[1] * wz[1][k]), a3(b[1] * wz[1][k]);
 #pragma unroll
       for (int n = 0; n < COILS / 4; ++n) {
         const Split b0(v[0][8 * n]), b1(v[1][8 * n]);
@@ -150,14 +147,18 @@ struct Sums {
       }
     }
   }
-  __device__ void store(const Grid& g, const Corner& corner, int group, Coils* cells) const {
+  __device__ void store(const Grid& g, const Corner& corner, int group, Part* cells) const {
     for (int k = 0; k < part_z; ++k)
       for (int half = 0; half < 2; ++half) {
         const int r = row + 8 * half;
-        Coils* to = cell_at(g, group, corner.z + z + k, corner.y + y + r / 4, corner.x + x + r % 4, cells);
-        if (to == nullptr) continue;
-        for (int n = 0; n < COILS / 4; ++n)
-          to->of[column + 4 * n] = {of[k][n][2 * half], of[k][n][2 * half + 1]};
+#pragma unroll
+        for (int n = 0; n < COILS / 4; ++n) {
+          const int coil = column + 4 * n;
+          store_cell(g, group, corner.z + z + k, corner.y + y + r / 4, corner.x + x + r % 4, cells,
+                     [&](int part, Part* to) {
+                       if (coil / PASS == part) to->of[coil % PASS] = {of[k][n][2 * half], of[k][n][2 * half + 1]};
+                     });
+        }
       }
   }
 };
@@ -209,14 +210,18 @@ __device__ inline bool reaches(int first, int begin, int extent, int cells, int 
   return gap < extent || gap + taps > cells;
 }
 
-__device__ inline void weigh(const Taps& taps, int width, int cells, int first, int begin, int extent, REAL t,
-                             REAL* weights) {
+// The weights of the tile's cells along an axis.
+__device__ inline void weigh_cells(const Taps& taps, int cells, int first, int begin, REAL t, REAL* weights) {
+  constexpr int extent = tile_x;  // that of every axis with a kernel
   for (int i = 0; i < extent; ++i) weights[i] = 0;
-  int cell = first;
-  for (int j = 0; j < width; ++j) {
-    const int i = cell - begin;
-    if (i >= 0 && i < extent) weights[i] += width == 1 ? (REAL)1 : tap(taps, j, t);
-    if (++cell == cells) cell = 0;
+  REAL values[WIDTH];
+  weigh(taps, t, values);
+  const bool meets_itself = cells < WIDTH;  // several taps then fall on one cell
+  int i = first - begin;
+#pragma unroll
+  for (int j = 0; j < WIDTH; ++j, ++i) {
+    if (i + begin >= cells) i -= cells;
+    if (i >= 0 && i < extent) weights[i] = meets_itself ? weights[i] + values[j] : values[j];
   }
 }
 
@@ -227,19 +232,22 @@ struct SpreadItem {
   U32 first, count;  // among the candidates
 };
 
-extern "C" __global__ void __launch_bounds__(threads)
+// Enough blocks side by side that some sum up while others look for samples.
+constexpr int blocks_at_once = sizeof(REAL) == 4 ? 768 / threads : 512 / threads;
+
+extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
     spread(Grid g, Taps taps, const SpreadItem* items, const U32* begins, const int* first, const REAL* t,
-           Index samples, const Coils* values, Coils* cells, REAL* partial) {
+           Index samples, const Coils* values, Part* cells, REAL* partial) {
   __shared__ Candidates candidates;
   __shared__ int found_by_warp[warps];
   __shared__ unsigned char reach[batch];
   // One more, of zeros, fills up products.
-  __shared__ __align__(16) REAL weights[(batch + 1) * stride];
-  __shared__ Coils staged[batch + 1];
+  __shared__ REAL weights[(batch + 1) * stride];
+  __shared__ Staged staged[batch + 1];
 
   const SpreadItem item = items[blockIdx.x];
   const Corner corner(g, item.tile);
-  const Part part;
+  const OwnCells part;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.y;
   values += group * samples;
   if (threadIdx.x == 0) candidates.collect(g, corner, begins);
@@ -250,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(threads)
   __shared__ unsigned short all_places[warps][40];
   unsigned short* places = all_places[warp];
   if (threadIdx.x < stride) weights[batch * stride + threadIdx.x] = 0;
-  if (threadIdx.x < COILS) staged[batch].of[threadIdx.x] = {0, 0};
+  if (threadIdx.x < COILS) staged[batch].of.of[threadIdx.x] = {0, 0};
 #endif
 
   int run = 0;
@@ -280,9 +288,12 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
     if (is_found) {
       REAL* w = weights + place * stride;
-      weigh(taps, g.taps[0], g.cells[0], fz, corner.z, tile_z, t[i], w);
-      weigh(taps, g.taps[1], g.cells[1], fy, corner.y, tile_y, t[samples + i], w + weights_y);
-      weigh(taps, g.taps[2], g.cells[2], fx, corner.x, tile_x, t[2 * samples + i], w + weights_x);
+      for (int d = 0; d < 3 - DIMS; ++d) w[d] = 1;
+      // One axis after the other: all at once would take the registers of the sums.
+#pragma unroll 1
+      for (int d = 3 - DIMS; d < 3; ++d)
+        weigh_cells(taps, g.cells[d], first[d * samples + i], d == 0 ? corner.z : d == 1 ? corner.y : corner.x,
+                    t[d * samples + i], w + (3 - DIMS) + (d - (3 - DIMS)) * tile_x);
       unsigned mask = 0;
       for (int half = 0; half < 2; ++half) {
         if (DIMS < 3 || reaches(fz, corner.z + half * part_z, part_z, g.cells[0], g.taps[0])) mask |= 16 << half;
@@ -290,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         if (reaches(fx, corner.x + half * part_x, part_x, g.cells[2], g.taps[2])) mask |= 1 << half;
       }
       reach[place] = (unsigned char)mask;
-      staged[place] = values[i];
+      staged[place].of = values[i];
     }
     __syncthreads();
 
@@ -304,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(threads)
       while (mine != 0) {
         const int p = q + __ffs(mine) - 1;
         mine &= mine - 1;
-        sums.add(weights + p * stride, staged[p]);
+        sums.add(weights + p * stride, staged[p].of);
       }
 #else
       if (is_mine) places[waiting + __popc(mine & ((1u << lane) - 1))] = (unsigned short)(q + lane);
@@ -343,11 +354,11 @@ struct SplitTile {
 
 // Adds the partial sums of tiles that were too full for one block, in the order of their samples.
 extern "C" __global__ void __launch_bounds__(threads)
-    add_partial_sums(Grid g, const SplitTile* splits, const REAL* partial, Coils* cells) {
+    add_partial_sums(Grid g, const SplitTile* splits, const REAL* partial, Part* cells) {
   const SplitTile split = splits[blockIdx.x];
   const Corner corner(g, split.tile);
   const int group = blockIdx.y;
-  Sums sums{Part()};
+  Sums sums{OwnCells()};
   for (int s = 0; s < split.slots; ++s)
 #pragma unroll
     for (int i = 0; i < reals_of_lane; ++i)

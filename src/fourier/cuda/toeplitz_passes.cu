@@ -203,7 +203,36 @@ extern "C" __global__ void __launch_bounds__(COLUMNS* LINE_B, LINE_A <= 16 ? 2 :
 typedef Line<AX, BX> X;
 constexpr int row_threads = BX <= 1 ? 1 : BX <= 2 ? 2 : BX <= 4 ? 4 : BX <= 8 ? 8 : 16;
 constexpr int row_values = (X::rounds * BX + 3) / 4 * 4;  ///< of the spectrum, per thread and half
-constexpr int row_stride = BX == 1 ? 1 : BX + 1;          ///< of q in the exchange, odd against bank conflicts
+// Of q in the exchange, free of bank conflicts: in pairs of values, 16 bytes, or one by one.
+constexpr bool exchanges_pairs = BX == 8 || BX == 12 || BX == 16;
+constexpr int row_stride = exchanges_pairs ? BX + 2 : BX == 1 ? 1 : BX + 1;
+
+struct __align__(16) Pair {
+  Complex a, b;
+};
+/// The BX values of one q.
+__device__ __forceinline__ void read_group(const Complex* group, Complex (&z)[BX]) {
+  if constexpr (exchanges_pairs) {
+#pragma unroll
+    for (int m = 0; m < BX; m += 2) {
+      const Pair p = *reinterpret_cast<const Pair*>(group + m);
+      z[m] = p.a;
+      z[m + 1] = p.b;
+    }
+  } else {
+#pragma unroll
+    for (int m = 0; m < BX; ++m) z[m] = group[m];
+  }
+}
+__device__ __forceinline__ void write_group(Complex* group, const Complex (&z)[BX]) {
+  if constexpr (exchanges_pairs) {
+#pragma unroll
+    for (int m = 0; m < BX; m += 2) *reinterpret_cast<Pair*>(group + m) = {z[m], z[m + 1]};
+  } else {
+#pragma unroll
+    for (int m = 0; m < BX; ++m) group[m] = z[m];
+  }
+}
 
 /// Half `Half` of a row through x and the spectrum and back; x holds the values of j. `spectrum` is the half's part of the
 /// row, [row_values / 4][t][4].
@@ -230,14 +259,12 @@ __device__ __forceinline__ void convolve(Complex (&x)[AX], Complex* exchange, in
         const int q = t + BX * r;
         if (!X::has(q)) continue;
         Complex z[BX];
-#pragma unroll
-        for (int m = 0; m < BX; ++m) z[m] = exchange[q * row_stride + m];
+        read_group(exchange + q * row_stride, z);
         transform<BX, false>(z);
 #pragma unroll
         for (int m = 0; m < BX; ++m) z[m] = {z[m].re * k[r * BX + m], z[m].im * k[r * BX + m]};
         transform<BX, true>(z);
-#pragma unroll
-        for (int m = 0; m < BX; ++m) exchange[q * row_stride + m] = z[m];
+        write_group(exchange + q * row_stride, z);
       }
     __syncwarp();
     if (is_active)
