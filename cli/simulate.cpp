@@ -14,7 +14,7 @@
 #include "spinloom/mri/simulate.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/recon/field_map.hpp"
-#include "spinloom/runtime/cuda.hpp"
+#include "spinloom/runtime/threads.hpp"
 
 using namespace spinloom;
 
@@ -30,7 +30,6 @@ struct Simulate : Common {
   unsigned seed = 1;
 
   void run() const;
-  Device choose(const struct Object& object) const;
 };
 
 /// What is scanned: ellipsoids with a closed form, or voxels.
@@ -118,19 +117,8 @@ std::vector<double> parse_fov(const std::string& text, const Shape& matrix, cons
   return given;
 }
 
-/// `auto` is the CPU for a phantom, which has a closed form there and none on a GPU.
-Device Simulate::choose(const Object& object) const {
-  const Device chosen = start(object.voxels || device != "auto" ? Gpu::accepted : Gpu::refused);
-  if (object.phantom && chosen.kind == DeviceKind::cuda)
-    throw BackendUnavailable(
-        "cuda",
-        "the closed form of a phantom of ellipsoids is computed on the CPU only; choose --device "
-        "cpu, or scan an image file");
-  if (chosen.kind == DeviceKind::cuda) held_memory_bytes(chosen);  // is it there? before all else
-  return chosen;
-}
-
 void Simulate::run() const {
+  set_thread_count(threads);
   const auto begun = std::chrono::steady_clock::now();
   const Console talk = console();
   const bool noisy = noise > 0 || has_snr;
@@ -140,7 +128,6 @@ void Simulate::run() const {
   const std::size_t asked_axes = static_cast<std::size_t>(std::count(matrix.begin(), matrix.end(), ',')) + 1;
   const int dims = trajectory.dims(matrix.empty() ? 3 : asked_axes);
   const Object object = load_object(phantom, dims, talk.log());
-  const Device where = choose(object);
   SimulatedScan scan;
   scan.matrix = matrix.empty() && object.voxels ? object.voxels->shape() : parse_matrix("--matrix", matrix);
   if (static_cast<int>(scan.matrix.size()) != dims)
@@ -164,6 +151,7 @@ void Simulate::run() const {
                         to_string(scan.matrix), scan.readouts.readouts, scan.readouts.samples_per_readout,
                         coils, coils == 1 ? "" : "s"));
 
+  const Device where = start(Gpu::accepted);
   SimulationOptions options{
       .coils = coils, .sigma = noise, .seed = seed, .device = where, .progress = talk.progress()};
   if (has_snr) options.snr_db = snr_db;

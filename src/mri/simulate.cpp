@@ -67,15 +67,11 @@ Simulation simulate(const Readouts& readouts, const Shape& matrix, const Simulat
 
 Simulation simulate_scan(const Phantom& phantom, const Readouts& readouts, const Shape& matrix,
                          const SimulationOptions& options) {
-  if (options.device.kind == DeviceKind::cuda)
-    throw BackendUnavailable("cuda",
-                             "the closed form of a phantom of ellipsoids is computed on the CPU only; choose "
-                             "--device cpu, or scan an "
-                             "image of voxels");
   if (options.off_resonance != nullptr)
-    throw ArgumentError("simulation: off-resonance needs an image of voxels, but a phantom of known transform was given");
+    throw ArgumentError(
+        "simulation: off-resonance needs an image of voxels, but a phantom of known transform was given");
   Simulation made = simulate(readouts, matrix, options, [&](const CoilSums& sums, const Array<cdouble>&) {
-    return phantom_kspace(phantom, sums, *readouts.trajectory, matrix, options.progress);
+    return phantom_kspace(phantom, sums, *readouts.trajectory, matrix, options.progress, options.device);
   });
   made.truth = band_limited_image(phantom, matrix, readouts.support);
   return made;

@@ -22,14 +22,14 @@ CoilTransform<float> cached(CoilTransform<float> make) {
 }  // namespace
 
 Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options)
-    : trajectory(measurement.trajectory), matrix(measurement.matrix), coils(measurement.coils()) {
+    : trajectory(measurement.trajectory), matrix(measurement.matrix), planned_coils(measurement.coils()) {
   if (options.device.kind == DeviceKind::cuda) {
     const DevicePlan plan = plan_device(device_needs(measurement, options), free_device_bytes(options.device),
                                         to_string(options.device));
     coil_batch = plan.coil_batch;
     streams_maps = plan.streams_maps;
   } else {
-    coil_batch = choose_coil_batch(coils, matrix, options.coil_batch);
+    coil_batch = choose_coil_batch(planned_coils, matrix, options.coil_batch);
   }
   const NufftOptions nufft{.tolerance = options.tolerance, .log = options.log};
   if (options.fourier == FourierKind::dft) {
@@ -61,17 +61,17 @@ void Reconstructor::Operators::add_off_resonance(const Measurement& measurement,
   gram = {};
   const double tolerance = options.tolerance;
   if (options.fourier == FourierKind::dft) {
-    fourier = cached([k = trajectory, m = matrix, d = options.device, b0, tolerance](Index coils) {
-      return make_dft<float>(k, m, b0, coils, d, {.tolerance = tolerance});
+    fourier = cached([k = trajectory, m = matrix, d = options.device, b0, tolerance](Index n) {
+      return make_dft<float>(k, m, b0, n, d, {.tolerance = tolerance});
     });
     return;
   }
-  fourier = cached([plain = std::move(fourier), b0, tolerance](Index coils) {
-    return make_off_resonance<float>(plain(coils), b0, tolerance);
+  fourier = cached([plain = std::move(fourier), b0, tolerance](Index n) {
+    return make_off_resonance<float>(plain(n), b0, tolerance);
   });
   if (convolves_off_resonance(options))
-    gram = cached([k = trajectory, m = matrix, b0, tolerance](Index coils) {
-      return make_off_resonance_normal<float>(k, m, b0, coils, {.tolerance = tolerance});
+    gram = cached([k = trajectory, m = matrix, b0, tolerance](Index n) {
+      return make_off_resonance_normal<float>(k, m, b0, n, {.tolerance = tolerance});
     });
 }
 

@@ -12,7 +12,7 @@ struct Reconstructor::Operators {
   Shape matrix;
   CoilTransform<float> fourier;  ///< unscaled, for any number of coils
   CoilTransform<float> gram;     ///< F^H F; empty when the pair is applied instead
-  Index coils = 0;               ///< of the measurement that the batch was chosen for
+  Index planned_coils = 0;       ///< of the measurement that the batch was chosen for
   Index coil_batch = 0;          ///< coils transformed at a time
   bool streams_maps = false;     ///< on a GPU whose memory does not hold the maps
   OffResonancePtr off_resonance;  ///< null: none
@@ -25,7 +25,7 @@ struct Reconstructor::Operators {
   void add_off_resonance(const Measurement& measurement, const ReconstructionOptions& options);
   bool serve(const Measurement& measurement) const {
     return trajectory == measurement.trajectory && matrix == measurement.matrix &&
-           coils == measurement.coils() &&
+           planned_coils == measurement.coils() &&
            field_map == measurement.field_map_hz && (field_map == nullptr || times == measurement.sample_times_s);
   }
 };

@@ -79,8 +79,8 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& o) {
                                toeplitz_planning_bytes<float>(m.matrix, m.samples(), nufft)));
   const OffResonancePtr b0 = off_resonance_of(m);
   const bool has_segments = b0 != nullptr && o.fourier != FourierKind::dft;
-  if (has_segments) {
-    plan.segments = time_segments(*b0, o.tolerance);
+  if (has_segments) plan.segments = time_segments(*b0, o.tolerance);
+  if (has_segments && !on_gpu) {
     if (o.method == Method::cg && convolves_off_resonance(o)) {
       plan.normal_segments = normal_time_segments(*b0, o.tolerance);
       fourier += double(plan.normal_segments.segments - 1) *

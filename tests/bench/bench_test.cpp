@@ -23,6 +23,28 @@ TEST_F(Bench, DftChecksAndTimesBothDirections) {
   }
 }
 
+TEST_F(Bench, DftTakesOffResonance) {
+  const auto json = json_of("dft --device cpu --matrix 5,6 --samples 9 --repetitions 2 --off-resonance");
+  ASSERT_EQ(json["figures"].size(), 2u);
+  for (const auto& figure : json["figures"]) {
+    EXPECT_LT(figure["relative_error"].get<double>(), 1e-6);
+    EXPECT_EQ(figure["off_resonance_hz"], 100);
+    EXPECT_EQ(figure["readout_seconds"], 0.02);
+  }
+  expect_failure("nlm --off-resonance", 2, "has no use for it");
+}
+
+TEST_F(Bench, NufftChecksAndTimesBothTypesAtEachTolerance) {
+  const auto figures =
+      json_of("nufft --device cpu --matrix 12,10 --samples 90 --coils 3 --repetitions 2")["figures"];
+  ASSERT_EQ(figures.size(), 6u);
+  for (const auto& figure : figures) {
+    EXPECT_LT(figure["relative_error"].get<double>(), 2 * figure["tolerance"].get<double>());
+    EXPECT_GT(figure["samples_per_second"].get<double>(), 0);
+    EXPECT_EQ(figure["coils"], 3);
+  }
+}
+
 TEST_F(Bench, FhdPrintsOneFigurePerRungAsOneJsonObject) {
   const auto json = json_of("fhd --device cpu --matrix 5,6,7 --samples 9 --repetitions 2");
   std::set<std::string> names;
@@ -57,6 +79,21 @@ TEST_F(Bench, NlmChecksAndTimesItsLadder) {
     EXPECT_EQ(figure["patch_distance"], 2);
   }
   EXPECT_EQ(names, (std::multiset<std::string>{"classic", "fast", "fast", "rows", "scikit_image_order"}));
+}
+
+TEST_F(Bench, CgReconstructsWhatItScanned) {
+  const auto json = json_of("cg --device cpu --matrix 12,13,14 --coils 3 --samples 6000 --repetitions 1");
+  ASSERT_EQ(json["figures"].size(), 1u);
+  const auto& cg = json["figures"][0];
+  EXPECT_EQ(cg["name"], "cg");
+  EXPECT_GT(cg["psnr_db"].get<double>(), 20);
+  EXPECT_GT(cg["iterations"].get<int>(), 5);
+  EXPECT_EQ(cg["coils"], 3);
+  double parts = 0;
+  for (const char* key : {"upload", "plan", "rhs", "solve", "download"})
+    parts += cg["breakdown"][key].get<double>();
+  EXPECT_LE(parts, 3 * cg["seconds"].get<double>() + 0.1) << "of one run";
+  EXPECT_GT(parts, 0);
 }
 
 TEST_F(Bench, RefusesWhatItCannotDo) {

@@ -1,21 +1,15 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "cli/command_test.hpp"
 #include "spinloom/io/image_file.hpp"
-#include "spinloom/recon/quality.hpp"
-#include "temporary_folder.hpp"
 
 /// A scan in an uneven field, simulated and reconstructed by the commands.
 namespace spinloom {
 namespace {
 
 using Json = nlohmann::json;
-using testing::TemporaryFolder;
 
-class FieldMap : public ::testing::Test {
+class FieldMap : public testing::CommandTest {
  protected:
   static constexpr Index ny = 40, nx = 36;
   void SetUp() override {
@@ -36,38 +30,17 @@ class FieldMap : public ::testing::Test {
     image.data = Tensor::copy_of(values);
     save_image(folder_ / name, image, OutputFile::Existing::replace);
   }
-  struct Outcome {
-    int code;
-    std::string out, err;
-  };
-  Outcome run(const std::string& arguments) {
-    const std::string command =
-        "cd " + (folder_ / "") + " && " SPINLOOM_COMMAND " " + arguments + " >stdout 2>stderr";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes(folder_ / "stdout"),
-            testing::read_bytes(folder_ / "stderr")};
-  }
-  Json json_of(const std::string& arguments) {
-    const Outcome o = run(arguments + " --json --quiet --force");
-    EXPECT_EQ(o.code, 0) << arguments << "\n" << o.err;
-    return o.code == 0 ? Json::parse(o.out) : Json();
-  }
-  void expect_failure(const std::string& arguments, int code, const std::string& words) {
-    const Outcome o = run(arguments + " --quiet --force");
-    EXPECT_EQ(o.code, code) << arguments << "\n" << o.err;
-    EXPECT_NE(o.err.find(words), std::string::npos) << o.err;
-  }
   /// Simulated by spirals of about 20 ms.
   void simulate(const std::string& output) {
     json_of(
         "simulate --phantom object.npy --trajectory spiral2d --interleaves 4 --coils 4 --field-map map.npy "
-        "--dwell 40 -o " +
+        "--dwell 40 --force -o " +
         output);
   }
   /// Of the reconstruction against the object, in dB.
   double error_db(const std::string& arguments) {
     // One thread: small transforms gain nothing from more.
-    json_of("recon " + arguments + " -o image.npy --stop 1e-4 --iterations 80 --threads 1");
+    json_of("recon " + arguments + " -o image.npy --stop 1e-4 --iterations 80 --threads 1 --force");
     const auto got = load_image(folder_ / "image.npy").data.to<cdouble>();
     const auto expected = load_image(folder_ / "object.npy").data.to<double>();
     double gap = 0, size = 0;
@@ -77,7 +50,6 @@ class FieldMap : public ::testing::Test {
     }
     return 10 * std::log10(gap / size);
   }
-  TemporaryFolder folder_;
 };
 
 TEST_F(FieldMap, IsWorthTenDecibelsInEveryMethod) {
@@ -103,7 +75,7 @@ TEST_F(FieldMap, IsNamedInTheFactsWithItsCheckedError) {
   EXPECT_NEAR(b0.at("highest_hz").get<double>(), 102, 1);
   EXPECT_LT(facts.at("verify").at("relative_error_forward").get<double>(), 5e-4);
   EXPECT_LT(facts.at("verify").at("relative_error_normal").get<double>(), 5e-4);
-  const Outcome talk =
+  const testing::Outcome talk =
       run("recon scan.mrd --maps scan_maps.npy --field-map map.npy -o image.npy --force --threads 1");
   EXPECT_NE(talk.err.find("time segments, largest error"), std::string::npos) << talk.err;
 }

@@ -5,6 +5,7 @@
 #include "devices.hpp"
 #include "fourier/cuda/dft.hpp"
 #include "mri/cuda/encoding.hpp"
+#include "mri/cuda/phantom.hpp"
 #include "nlm/cuda/nlm.hpp"
 #include "ops/cuda/vector_ops.hpp"
 #include "runtime/cuda/compiler.hpp"
@@ -77,6 +78,7 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   for (auto& instance : cuda::cg_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::encoding_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::difference_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::phantom_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::nlm_kernel_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
   for (const auto& instance : all)

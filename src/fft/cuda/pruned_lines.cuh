@@ -45,3 +45,5 @@ struct Line {
     transform<A, true, Half == 1 ? Shift::output : Shift::none>(x);
   }
 };
+
+__device__ __forceinline__ void zero(Complex& x) { x = {0, 0}; }

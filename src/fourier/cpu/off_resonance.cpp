@@ -1,6 +1,6 @@
 #include "fourier/cpu/off_resonance.hpp"
 
-#include "fourier/cpu/simd_targets.hpp"
+#include "core/simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fourier/cpu/off_resonance.cpp"
 #include <hwy/foreach_target.h>

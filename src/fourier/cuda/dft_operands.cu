@@ -179,14 +179,16 @@ extern "C" __global__ void __launch_bounds__(256)
   if (group < g.groups) {
     const float scale = scale_of(largest[coil]);
     const int z = group / g.outers, outer = group % g.outers, last = g.nx * g.fold - 1;
-    const float2* plane = image + ((Index)coil * g.nz + z) * g.ny * g.nx;
+    // Voxel j of the group, counted along x and then along y, lies at first_voxel + j of the volume.
+    const Index first_voxel = ((Index)z * g.ny + g.fold * outer) * g.nx;
+    const int end = (g.ny - g.fold * outer) * g.nx;
+    const float2* own = image + (Index)coil * g.nz * g.ny * g.nx + first_voxel;
     const auto load = [&](int j, int i) {
-      const int y = g.fold * outer + j / g.nx;
-      if (y >= g.ny) return;
-      const float2 v = plane[(Index)y * g.nx + j % g.nx];
+      if (j >= end) return;
+      const float2 v = own[j];
       value[i] = {v.x * scale, v.y * scale};
       if (field == nullptr) return;
-      const float2 f = field[((Index)z * g.ny + y) * g.nx + j % g.nx];
+      const float2 f = field[first_voxel + j];
       value[i] = {value[i].re * f.y, value[i].im * f.y};
       hz[i] = f.x;
     };

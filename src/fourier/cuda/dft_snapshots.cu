@@ -58,13 +58,15 @@ extern "C" __global__ void __launch_bounds__(256)
   const int q = blockIdx.y * 256 + threadIdx.x, group = blockIdx.x, coil = blockIdx.z;
   if (q >= g.half) return;
   const int z = group / g.outers, outer = group % g.outers, mirror = g.nx * g.fold - 1 - q;
-  const int ys[2] = {g.fold * outer + q / g.nx, g.fold * outer + mirror / g.nx}, xs[2] = {q % g.nx, mirror % g.nx};
-  const bool exists[2] = {ys[0] < g.ny, ys[1] < g.ny && mirror != q};
+  // Voxel j of the group, counted along x and then along y, lies at first_voxel + j of the volume.
+  const Index first_voxel = ((Index)z * g.ny + g.fold * outer) * g.nx;
+  const int end = (g.ny - g.fold * outer) * g.nx;
+  const bool exists[2] = {q < end, mirror < end && mirror != q};
   float2 voxel[2];
   Complexf turn[2], next[2], total[2] = {{0, 0}, {0, 0}};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    voxel[i] = exists[i] ? field[((Index)z * g.ny + ys[i]) * g.nx + xs[i]] : make_float2(0, 0);
+    voxel[i] = exists[i] ? field[first_voxel + (i == 0 ? q : mirror)] : make_float2(0, 0);
     next[i] = turn_back(voxel[i].x, -step);
   }
   const Index part_size = (Index)gridDim.z * g.rows * g.columns;
@@ -84,11 +86,11 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   // Two divisions by powers of two, as their product may leave the range of floats.
   const float a = 1 / COLUMN_SCALE, b = 1 / scale_of(largest[coil]);
-  float2* plane = image + ((Index)coil * g.nz + z) * g.ny * g.nx;
+  float2* own_voxels = image + (Index)coil * g.nz * g.ny * g.nx + first_voxel;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     if (!exists[i]) continue;
-    float2* to = plane + (Index)ys[i] * g.nx + xs[i];
+    float2* to = own_voxels + (i == 0 ? q : mirror);
     const float2 before = is_first ? make_float2(0, 0) : *to;
     *to = make_float2(before.x + total[i].re * voxel[i].y * a * b, before.y + total[i].im * voxel[i].y * a * b);
   }

@@ -16,7 +16,7 @@ constexpr LineShape shapes[] = {{1, 1},   {2, 1},  {3, 1},  {4, 1},   {5, 1},   
 }  // namespace
 
 int LineShape::pitch() const {
-  // The stride of q in the exchange is that of toeplitz_passes.cu.
+  // The stride of q in the exchange is that of toeplitz_rows.cuh.
   const bool exchanges_pairs = b == 8 || b == 12 || b == 16;
   int pitch = std::max(length(), a * (exchanges_pairs ? b + 2 : b == 1 ? 1 : b + 1));
   // Half a warp reads 16 / b rows at once, each b neighbours: rows lie b elements apart from whole turns of the banks.

@@ -190,18 +190,19 @@ class CudaNufft final : public LinearOperator<Real> {
     const NufftKernels& k = layout_.kernels;
     const Grid blocks{static_cast<unsigned>(points_.interpolation.size()),
                       static_cast<unsigned>(groups * (k.coils / k.pass))};
-    launch(context_, k.interpolate(), "interpolate", blocks, {256}, k.interpolation_bytes(), layout_.grid,
-           taps_, points_.interpolation.data(), points_.first.data(), points_.fraction.data(),
-           points_.order.data(), points_.samples, static_cast<int>(coils), grid, kspace);
+    launch(context_, k.interpolate(), "interpolate", blocks, {static_cast<unsigned>(k.threads)},
+           k.interpolation_bytes(), layout_.grid, taps_, points_.interpolation.data(), points_.first.data(),
+           points_.fraction.data(), points_.order.data(), points_.samples, static_cast<int>(coils), grid,
+           kspace);
   }
   void spread(const Complex* kspace, Index coils, Index groups, Complex* grid) const {
     const NufftKernels& k = layout_.kernels;
     const auto rows = static_cast<unsigned>(groups);
     const Scratch<Complex> sorted(context_, static_cast<std::size_t>(groups * points_.samples * k.coils)),
         partial(context_, static_cast<std::size_t>(groups * points_.slots * layout_.slot_cells()));
-    // As in nufft_points.cu: 32 bytes of a sample at a time.
+    // As in nufft_points.cu: 32 bytes of a sample at a time, and four samples a thread.
     const Index at_once = std::min<Index>(k.coils, Index(32 / sizeof(Complex)));
-    const Index values = points_.samples * at_once;
+    const Index values = (points_.samples + 3) / 4 * at_once;
     launch(context_, k.points(), "sort_values",
            {static_cast<unsigned>((values + value_threads - 1) / value_threads),
             static_cast<unsigned>(groups * (k.coils / at_once))},

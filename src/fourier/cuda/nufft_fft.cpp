@@ -34,11 +34,13 @@ Split split(Index cells) {
   return best;
 }
 
-const KernelInstance& instance(const NufftKernels& k, Split s, bool is_inverse, bool is_planar) {
+const KernelInstance& instance(const NufftKernels& k, Split s, bool is_inverse, bool is_planar,
+                               bool is_huge = false) {
   return find_instance(nufft_fft_source,
                        {k.is_float ? "REAL=float" : "REAL=double", fmt::format("COILS={}", k.coils),
                         fmt::format("PASS={}", k.pass), fmt::format("A={}", s.a), fmt::format("B={}", s.b),
-                        is_inverse ? "INVERSE=1" : "INVERSE=0", is_planar ? "PLANAR=1" : "PLANAR=0"});
+                        is_inverse ? "INVERSE=1" : "INVERSE=0", is_planar ? "PLANAR=1" : "PLANAR=0",
+                        is_huge ? "OFFSET=long long" : "OFFSET=int"});
 }
 
 /// As in nufft_fft.cu.
@@ -132,7 +134,8 @@ void NufftFft<Real>::pass(std::size_t axis, bool is_inverse, Index coils, Index 
                             static_cast<int>(voxels_[1]),
                             {factor_[0].data(), factor_[1].data(), factor_[2].data()},
                             scale};
-  launch(context_, instance(kernels_, s, is_inverse, is_planar), "transform_axis",
+  const bool is_huge = lines.inner * grid_.cells[axis] >= Index{1} << 31;
+  launch(context_, instance(kernels_, s, is_inverse, is_planar, is_huge), "transform_axis",
          {static_cast<unsigned>(blocks), static_cast<unsigned>(groups)},
          {static_cast<unsigned>((lanes * std::max(s.a, s.b) + 31) / 32 * 32)},
          static_cast<std::size_t>(grid_.cells[axis]) * bytes_of_lanes, lines, planar, turns_[axis].data(), in,
@@ -185,6 +188,11 @@ void NufftFft<Real>::inverse(Complex* grid, Index coils, Index groups, Real scal
   along(2, kernels_.dims == 3 ? grid : work.data(), image);
 }
 
+const KernelInstance& fft_instance(const NufftKernels& kernels, Index cells, bool is_inverse,
+                                   bool is_planar) {
+  return instance(kernels, split(cells), is_inverse, is_planar);
+}
+
 std::vector<KernelInstance> nufft_fft_instances() {
   std::vector<KernelInstance> all;
   for (const bool is_float : {true, false})
@@ -195,8 +203,10 @@ std::vector<KernelInstance> nufft_fft_instances() {
           kernels.coils = kernels.pass = is_float ? 8 : 4;
           if (cells == 192) kernels.pass /= 2;
           kernels.is_float = is_float;
-          all.push_back(instance(kernels, split(cells), is_inverse, is_planar));
+          all.push_back(fft_instance(kernels, cells, is_inverse, is_planar));
         }
+  NufftKernels kernels;
+  all.push_back(instance(kernels, split(12), false, false, true));
   return all;
 }
 

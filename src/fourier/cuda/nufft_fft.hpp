@@ -50,6 +50,9 @@ class NufftFft {
   std::unique_ptr<Cufft<Real>> cufft_;   ///< null where passes of our own are used
 };
 
+/// The kernel of one axis of `cells`, of a grid that has_own_passes().
+const KernelInstance& fft_instance(const NufftKernels& kernels, Index cells, bool is_inverse, bool is_planar);
+
 /// Kernels of the passes for a few sizes, which stand for all.
 std::vector<KernelInstance> nufft_fft_instances();
 

@@ -1,16 +1,18 @@
 // Type 2: a block takes samples of one tile, and that tile with the cells that their taps reach into shared memory. A
 // team of four lanes for each coil of a part sums up one sample: each lane takes every fourth row of its coil, and the
 // kernel's values are made once for all of them. STAGED: 0 where the tile does not fit into shared memory; cells then
-// come through the cache.
+// come through the cache. THREADS: of a block.
 #include "nufft_grid.cuh"
 
-constexpr int threads = 256, batch = 112;
+constexpr int threads = THREADS, batch = 112;
 constexpr int rows_y = DIMS >= 2 ? WIDTH : 1, rows = (DIMS == 3 ? WIDTH : 1) * rows_y;
 constexpr int team = 4 * PASS < 32 ? 4 * PASS : 32, lanes_of_row = team / PASS, teams = threads / team;
 constexpr int rows_of_lane = (rows + lanes_of_row - 1) / lanes_of_row;
 constexpr int halo_z = DIMS == 3 ? tile_z + WIDTH - 1 : 1, halo_y = DIMS >= 2 ? tile_y + WIDTH - 1 : 1,
               halo_x = tile_x + WIDTH - 1;
-constexpr int pitch = halo_x | 1;  // odd, so that rows of one column lie in other banks
+// Rows that a team reads at once lie in banks of their own: a row is an odd number of cells, and from the last row of the
+// taps to the first of the next plane it is as far as to another row, of the four that matter.
+constexpr int pitch = halo_x | 1, plane = halo_y * pitch + (pitch * WIDTH - halo_y * pitch % 4 + 4 * WIDTH) % 4;
 // Products of the weights of each row, then those of columns; an odd stride spreads samples over banks.
 constexpr int stride = (rows + WIDTH) | 1;
 
@@ -49,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(threads)
     interpolate(Grid g, Taps taps, const InterpolationItem* items, const int* first, const REAL* t, const U32* order,
                 Index samples, int coils, const Part* cells, Complex* out) {
   extern __shared__ __align__(16) unsigned char memory[];
-  Part* tile = (Part*)memory;  // [halo_z][halo_y][pitch]
-  REAL* weights = (REAL*)(memory + (STAGED ? sizeof(Part) * halo_z * halo_y * pitch : 0));
+  Part* tile = (Part*)memory;  // [halo_z][plane], planes of [halo_y][pitch]
+  REAL* weights = (REAL*)(memory + (STAGED ? sizeof(Part) * halo_z * plane : 0));
   int* place = (int*)(weights + batch * stride);  // the first tap's cell in the tile; not staged: on the grid, [3][batch]
 
   const InterpolationItem item = items[blockIdx.x];
@@ -71,11 +73,11 @@ extern "C" __global__ void __launch_bounds__(threads)
     Piece* to = (Piece*)(tile + x) + piece;
     if (threadIdx.x < rows_at_once * pieces_of_row)
       for (int row = threadIdx.x / pieces_of_row; row < halo_z * halo_y; row += rows_at_once)
-        copy_to_shared(to + row * (pitch * pieces), from + row_begins[row] * pieces);
+        copy_to_shared(to + (row / halo_y * plane + row % halo_y * pitch) * pieces, from + row_begins[row] * pieces);
   } else {
     for (int row = 0; row < halo_z * halo_y; ++row)
       for (int i = threadIdx.x; i < pieces_of_row; i += threads)
-        copy_to_shared((Piece*)(tile + row * pitch) + i,
+        copy_to_shared((Piece*)(tile + row / halo_y * plane + row % halo_y * pitch) + i,
                        (const Piece*)(cells + row_begins[row] + wrapped(corner.x + i / pieces, g.cells[2])) +
                            i % pieces);
   }
@@ -89,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(threads)
 #pragma unroll
   for (int k = 0; k < rows_of_lane; ++k) {
     const int row = own_row + k * lanes_of_row;
-    row_offset[k] = (row / rows_y * halo_y + row % rows_y) * pitch * PASS;
+    row_offset[k] = (row / rows_y * plane + row % rows_y * pitch) * PASS;
   }
 #endif
 
@@ -109,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(threads)
       for (int row = 0; row < rows; ++row) w[row] = wz[row / rows_y] * wy[row % rows_y];
       const int z = first[i], y = first[samples + i], x = first[2 * samples + i];
 #if STAGED
-      place[threadIdx.x] = (((z - corner.z) * halo_y + (y - corner.y)) * pitch + (x - corner.x)) * PASS;
+      place[threadIdx.x] = ((z - corner.z) * plane + (y - corner.y) * pitch + (x - corner.x)) * PASS;
 #else
       place[threadIdx.x] = z;
       place[batch + threadIdx.x] = y;

@@ -56,6 +56,7 @@ const KernelInstance& NufftKernels::image() const {
 const KernelInstance& NufftKernels::interpolate() const {
   std::vector<std::string> defines = defines_of(*this, Uses::kernel);
   defines.push_back(fmt::format("STAGED={}", staged ? 1 : 0));
+  defines.push_back(fmt::format("THREADS={}", threads));
   return find_instance(nufft_interpolate_source, defines);
 }
 
@@ -79,9 +80,11 @@ std::size_t NufftKernels::interpolation_bytes() const {
   const auto halo = [&](int cells, bool has_taps) {
     return static_cast<std::size_t>(cells + (has_taps ? width - 1 : 0));
   };
-  const std::size_t rows_of_tile = halo(z, dims == 3) * halo(y, dims >= 2);
+  const std::size_t pitch = halo(x, true) | 1, rows_of_plane = halo(y, dims >= 2) * pitch;
+  const auto w = static_cast<std::size_t>(width);
+  const std::size_t plane = rows_of_plane + (pitch * w - rows_of_plane % 4 + 4 * w) % 4;
   return weights + batch * sizeof(int) +
-         rows_of_tile * (halo(x, true) | 1) * static_cast<std::size_t>(pass) * 2 * real;
+         halo(z, dims == 3) * plane * static_cast<std::size_t>(pass) * 2 * real;
 }
 
 std::size_t NufftKernels::static_bytes() const {
@@ -109,13 +112,17 @@ NufftKernels choose_kernels(NufftKernels kernels, double tolerance, const Device
     kernels.products = tolerance > 7e-4 ? 1 : 3;
   // Several blocks side by side hide each other's copies; a single one is still better than no tile at all.
   constexpr std::size_t reserved = 1024;
-  for (const std::size_t blocks : {2, 1})
-    for (kernels.pass = kernels.coils; kernels.pass >= 1; kernels.pass /= 2)
-      if (kernels.interpolation_bytes() + kernels.static_bytes() + reserved <=
-          (card.shared_memory_bytes + reserved) / blocks)
-        return kernels;
+  for (const int blocks : {2, 1})
+    for (kernels.pass = kernels.coils; kernels.pass >= 1; kernels.pass /= 2) {
+      const std::size_t bytes = kernels.interpolation_bytes() + kernels.static_bytes() + reserved;
+      const auto fit = static_cast<int>((card.shared_memory_bytes + reserved) / bytes);
+      if (fit < blocks) continue;
+      kernels.threads = fit >= 3 ? 256 : fit == 2 ? 384 : 512;
+      return kernels;
+    }
   kernels.staged = false;
   kernels.pass = kernels.coils;
+  kernels.threads = 256;
   return kernels;
 }
 

@@ -16,6 +16,7 @@ struct NufftKernels {
   int width = 1;       ///< taps, and
   int degree = 0;      ///< of their polynomials
   bool staged = true;  ///< whether type 2 has a tile in shared memory
+  int threads = 256;   ///< of a block of type 2
   int products = 0;  ///< TF32 products of one sum on tensor cores, 1 or 3; 0 for sums in the data's precision
   bool is_float = true;
 

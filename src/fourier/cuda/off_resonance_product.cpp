@@ -13,9 +13,10 @@ extern const KernelSource dft_snapshots_source;
 namespace {
 
 /// Operands of an adjoint chunk, and the sums of its pieces; more pieces at once read and write the image less often and
-/// leave fewer multiprocessors idle at the end. Samples of a forward chunk should stay in the level 2 cache.
+/// leave fewer multiprocessors idle at the end.
 constexpr Index adjoint_chunk_bytes = Index{512} << 20, sums_bytes = Index{512} << 20,
-                forward_chunk_bytes = Index{64} << 20, snapshot_bytes = Index{128} << 20;
+                forward_chunk_bytes = Index{384} << 20, snapshot_bytes = Index{512} << 20;
+/// A forward chunk's windows, each with a snapshot of its own: the image is read once for all of them.
 constexpr Index most_windows_at_once = 16;
 constexpr Index shortest_piece = 2048, longest_piece = 32768;
 constexpr Index most_pieces = 64;

@@ -24,6 +24,7 @@ struct Direct {
   const Real *h, *sigma;
   const std::uint8_t* mask;
   const Real* gaussian[4];
+  int distance[4], in_parts;
   Index size[4], extent[4], begin[4];
   Index first, last;
   Real bias, scale, cut, early_cut, box_bias, guard, to_image;
@@ -41,7 +42,6 @@ const KernelInstance& instance_of(const NlmProblem& p, bool has_variances, bool 
   for (std::size_t a = 0; a < nlm_axes; ++a) {
     defines.push_back(fmt::format("N{}={}", a, p.samples(a)));
     defines.push_back(fmt::format("F{}={}", a, p.first_sample(a)));
-    defines.push_back(fmt::format("D{}={}", a, p.distance[a]));
   }
   defines.push_back(fmt::format("OUTERMOST={}", nlm_axes - p.axes));
   defines.push_back(fmt::format("COMPARED={}", p.guide_channels));
@@ -49,7 +49,6 @@ const KernelInstance& instance_of(const NlmProblem& p, bool has_variances, bool 
   defines.push_back(fmt::format("HAS_SIGMA_MAP={:d}", has_variances));
   defines.push_back(fmt::format("HAS_H_MAP={:d}", has_h_map));
   defines.push_back(fmt::format("RICIAN={:d}", p.noise == NlmNoise::rician));
-  defines.push_back(fmt::format("IN_PARTS={:d}", in_parts(p)));
   defines.push_back(fmt::format("NOTHING_COMPARED={:d}", p.compares_nothing()));
   return kept_instance(nlm_direct_source, std::move(defines));
 }
@@ -89,6 +88,7 @@ void launch_direct(Context& context, const NlmWork<Real>& work) {
   d.h = from(slab.h, 1);
   d.sigma = from(slab.sigma, 1);
   d.mask = from(slab.mask, 1);
+  d.in_parts = in_parts(p);
   Array<Real> gaussians;
   if (is_classic) {
     std::vector<Real> all;
@@ -103,6 +103,7 @@ void launch_direct(Context& context, const NlmWork<Real>& work) {
   for (std::size_t a = 0; a < nlm_axes; ++a) {
     if (a < 3) d.stride[a] = region.stride[a];
     d.size[a] = region.size[a];
+    d.distance[a] = static_cast<int>(p.distance[a]);
     d.extent[a] = p.extent[a];
     d.begin[a] = region.begin[a];
     d.patch[a] = static_cast<double>(p.patch[a]);

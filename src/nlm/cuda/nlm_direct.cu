@@ -1,18 +1,17 @@
 // Non-local means of any kind, each voxel by a thread of its own and each patch by itself: 2D to 4D, any patch, channels,
 // maps of h and sigma, a guide, Rician noise, both modes. Sums in the order in which the CPU has them.
 //
-// Constants: REAL; CLASSIC; N0 ... N3 samples of a patch along each axis, F0 ... F3 the first one's offset from its voxel,
-// D0 ... D3 the search distance; OUTERMOST: the image's own first axis; COMPARED, AVERAGED: channels; HAS_SIGMA_MAP,
-// HAS_H_MAP, RICIAN, IN_PARTS, NOTHING_COMPARED: 0 or 1.
+// Constants: REAL; CLASSIC; N0 ... N3 samples of a patch along each axis, F0 ... F3 the first one's offset from its voxel;
+// OUTERMOST: the image's own first axis; COMPARED, AVERAGED: channels; HAS_SIGMA_MAP, HAS_H_MAP, RICIAN,
+// NOTHING_COMPARED: 0 or 1.
 #include "nlm_weight.cuh"
 
 typedef long long Index;
 
 constexpr int threads = 128, most_x = 7;
-constexpr int all_x = 2 * D3 + 1, groups = (all_x + most_x - 1) / most_x, few = all_x / groups;
 constexpr int samples_of[4] = {N0, N1, N2, N3};
 // Patches of few samples have the code of a group's shifts side by side, which keeps the weights in registers.
-constexpr int at_once = N0 * N1 * N2 * N3 * COMPARED <= 32 ? most_x : 1;
+constexpr int at_once = N0 * N1 * N2 * N3 * COMPARED <= 8 ? most_x : 1;
 
 struct Direct {
   const REAL* compared;  // voxel 0 to filter, with its borders, as nlm_pad.cu lays them out
@@ -25,6 +24,7 @@ struct Direct {
   const REAL* sigma;  // or null: sigma_value
   const unsigned char* mask;
   const REAL* gaussian[4];  // classic: along each axis, with sum 1
+  int distance[4], in_parts;
   Index size[4];            // voxels to filter
   Index extent[4], begin[4];  // the whole image, and where they begin in it
   Index first, last;        // of the voxels to filter, those that this launch does
@@ -150,9 +150,10 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
 
   REAL weight = 0, part_weight = 0, sum[AVERAGED], part_sum[AVERAGED], square[AVERAGED], part_square[AVERAGED];
   for (int c = 0; c < AVERAGED; ++c) sum[c] = part_sum[c] = square[c] = part_square[c] = 0;
-  for (int t0 = -D0; t0 <= D0; ++t0)
-    for (int t1 = -D1; t1 <= D1; ++t1) {
-      for (int t2 = -D2; t2 <= D2; ++t2) {
+  const int all_x = 2 * t.distance[3] + 1, groups = (all_x + most_x - 1) / most_x;
+  for (int t0 = -t.distance[0]; t0 <= t.distance[0]; ++t0)
+    for (int t1 = -t.distance[1]; t1 <= t.distance[1]; ++t1) {
+      for (int t2 = -t.distance[2]; t2 <= t.distance[2]; ++t2) {
         if (CLASSIC) {
           const int shifts[3] = {t0, t1, t2};
           bool is_inside = true;
@@ -162,8 +163,8 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
           }
           if (!is_inside) continue;
         }
-        for (int g = 0, t3 = -D3; g < groups; ++g) {
-          const int shifts = few + (g < all_x % groups);
+        for (int g = 0, t3 = -t.distance[3]; g < groups; ++g) {
+          const int shifts = all_x / groups + (g < all_x % groups);
           const Index shift = t0 * t.stride[0] + t1 * t.stride[1] + t2 * t.stride[2] + t3;
           REAL w[most_x];
           bool is_open = false;
@@ -210,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
           t3 += shifts;
         }
       }
-      if (!IN_PARTS) continue;
+      if (!t.in_parts) continue;
       weight = add(weight, part_weight);
       part_weight = 0;
       for (int c = 0; c < AVERAGED; ++c) {
@@ -219,9 +220,9 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
         part_sum[c] = part_square[c] = 0;
       }
     }
-  if (!IN_PARTS) weight = part_weight;
+  if (!t.in_parts) weight = part_weight;
   for (int c = 0; c < AVERAGED; ++c) {
-    if (!IN_PARTS) sum[c] = part_sum[c], square[c] = part_square[c];
+    if (!t.in_parts) sum[c] = part_sum[c], square[c] = part_square[c];
     const REAL u = image[c];
     if (!(weight > 0)) {
       result[c] = u;

@@ -6,7 +6,7 @@
 // Constants: REAL; CLASSIC; NX, NY, NZ samples of a patch, FX, FY, FZ the first one's offset from its voxel, DX, DY, DZ
 // the search distance; COLUMNS, ROWS, WARPS_X, WARPS_Y; UNROLL rows of one turn; SPAN_Y, SPAN_Z: shifts whose voxels fit
 // shared memory at once; SHARED_SUMS: sums over groups wait there, else in registers, for which UNROLL has to be ROWS;
-// BIASED: there is noise to subtract; IN_PARTS: each plane of shifts is summed by itself; CHAINED: a row of samples is one
+// IN_PARTS: each plane of shifts is summed by itself; CHAINED: a row of samples is one
 // chain of multiply-adds (float, fast mode), and distances that single precision cannot tell from the cut-off are decided
 // anew in double; BLOCKS that are to fit a multiprocessor.
 #include "nlm_weight.cuh"
@@ -21,11 +21,13 @@ constexpr int step_x = size_z | 1, step_y = size_x * step_x;  // odd: lanes alon
 // With the whole search in shared memory a voxel's own patch is there too.
 constexpr bool is_whole = SPAN_Y == 2 * DY + 1 && SPAN_Z == 2 * DZ + 1;
 constexpr int own_step_x = is_whole ? step_x : 33, own_step_y = is_whole ? step_y : own_x * own_step_x;
-constexpr int tile_elements = size_y * step_y + 8, own_elements = is_whole ? 0 : own_y * own_step_y + 8;
+constexpr int tile_elements = size_y * step_y + step_x + 8, own_elements = is_whole ? 0 : own_y * own_step_y + 8;
 constexpr int result_step = 33, unroll = UNROLL;
 // Shifts along x go in groups: few enough for the registers, the first ones larger by one when it does not divide.
 constexpr int all_x = 2 * DX + 1, most_x = 7, groups = (all_x + most_x - 1) / most_x;
-constexpr int few = all_x / groups, larger_groups = all_x % groups;
+constexpr int few = all_x / groups, larger_groups = all_x % groups, most = few + (larger_groups > 0);
+// That of what is outside: nothing passes it, not even the negative sums that noise makes.
+constexpr REAL no_cut = -largest_value;
 constexpr bool has_own_difference = FX == 0 && FY == 0 && FZ == 0;
 
 struct Tile {
@@ -165,10 +167,16 @@ struct Window {
   int row_begin, row_end;
 };
 
+// What the last shift of a group is compared with: nothing passes where the group is smaller.
+struct Last {
+  REAL cut;
+  unsigned far;
+};
+
 // One row of samples and the shifts of one group; own and other point to the row.
 template <int shifts, bool is_complete>
 __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowSums<NY> (&rows)[shifts], Sums& sums,
-                               const Tile& t, const Window& window) {
+                               const Tile& t, const Window& window, const Last& last) {
   REAL mine[COLUMNS + NX - 1], theirs[COLUMNS + NX - 1 + shifts - 1];
 #pragma unroll
   for (int x = 0; x < COLUMNS + NX - 1; ++x) mine[x] = own[x * own_step_x];
@@ -192,13 +200,14 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
   }
 #pragma unroll
   for (int k = 0; k < shifts; ++k) {
+    const bool is_sure = larger_groups == 0 || k < shifts - 1;
     REAL d[COLUMNS + NX - 1], s[COLUMNS];
 #pragma unroll
     for (int x = 0; x < COLUMNS + NX - 1; ++x) d[x] = sub(theirs[x + k], mine[x]);
 #if CHAINED
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x) {
-      s[x] = BIASED ? fused(d[x], d[x], -t.bias) : mul(d[x], d[x]);
+      s[x] = fused(d[x], d[x], -t.bias);
 #pragma unroll
       for (int j = 1; j < NX; ++j) s[x] = fused(d[x + j], d[x + j], s[x]);
     }
@@ -206,7 +215,7 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
     REAL v[COLUMNS + NX - 1];
 #pragma unroll
     for (int x = 0; x < COLUMNS + NX - 1; ++x)
-      v[x] = BIASED ? fused(d[x], d[x], -t.bias) : mul(d[x], d[x]);
+      v[x] = fused(d[x], d[x], -t.bias);
     sum_along_x<NX>(v, t);
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x) s[x] = v[x];
@@ -221,19 +230,19 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
       const REAL difference = has_own_difference ? d[x] : sub(around[x + k], centre[x]);
 #if CLASSIC
       const REAL w = far_weight(distance, t.scale);
-      const bool counts = distance <= window.cuts[x + k] && !dropped;
+      const bool counts = distance <= window.cuts[x + k] && !dropped && (is_sure || distance <= last.cut);
 #else
-      const Steps steps = steps_of(BIASED && !CHAINED ? max_with_zero(distance) : distance, t.scale);
+      const Steps steps = steps_of(!CHAINED ? max_with_zero(distance) : distance, t.scale);
       const REAL w = weight_of(steps);
-      const bool counts = distance <= t.cut;
+      const bool counts = distance <= (is_sure ? t.cut : last.cut);
 #endif
       if (counts) {
-        group[x].weight = add(group[x].weight, w);
-        group[x].sum = fused(w, difference, group[x].sum);
+        group[x].weight = k == 0 ? w : add(group[x].weight, w);
+        group[x].sum = k == 0 ? mul(w, difference) : fused(w, difference, group[x].sum);
       }
 #if CHAINED
       unsigned& n = SHARED_SUMS ? nearest[x] : sums.nearest_of(row, x);
-      n = min(n, steps - t.open_low);
+      n = min(n, is_sure ? steps - t.open_low : (steps - t.open_low) | last.far);
 #endif
     }
   }
@@ -250,15 +259,17 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
 #endif
 }
 
-template <int shifts>
-__device__ inline void add_group(const REAL* own, const REAL* other, Sums& sums, const Tile& t, const Window& w) {
-  RowSums<NY> rows[shifts];
+// Groups that are smaller by one run through the same code, of which the instruction cache holds little; the last shift
+// does not count then.
+__device__ inline void add_group(const REAL* own, const REAL* other, Sums& sums, const Tile& t, const Window& w,
+                                 const Last& last) {
+  RowSums<NY> rows[most];
 #pragma unroll
   for (int row = ROWS + NY - 2; row >= ROWS; --row)
-    add_row<shifts, false>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w);
+    add_row<most, false>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last);
 #pragma unroll unroll
   for (int row = ROWS - 1; row >= 0; --row)
-    add_row<shifts, true>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w);
+    add_row<most, true>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last);
 }
 
 #if CHAINED
@@ -327,17 +338,16 @@ extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __g
               const bool has_plane = z >= 0 && z < t.whole[2];
 #pragma unroll
               for (int i = 0; i < COLUMNS + most_x - 1; ++i)
-                window.cuts[i] = has_plane && x + i >= 0 && x + i < t.whole[0] ? t.cut : (REAL)-1;
+                window.cuts[i] = has_plane && x + i >= 0 && x + i < t.whole[0] ? t.cut : no_cut;
             }
             // Own values are read anew in each turn: kept, they would take the registers that the sums need.
             int at = 0;
             asm volatile("" : "+r"(at));
             const REAL* const here = own + at;
             const REAL* const other = tile + (y1 + ty - y_begin) * step_y + (x1 + tx + DX) * step_x + lane + tz - z_begin;
-            if (larger_groups > 0 && g < larger_groups)
-              add_group<few + 1>(here, other, sums, t, window);
-            else
-              add_group<few>(here, other, sums, t, window);
+            Last last = {g < larger_groups ? t.cut : no_cut, g < larger_groups ? 0 : ~0u};
+            asm volatile("" : "+r"(last.far));  // a value, not two branches
+            add_group(here, other, sums, t, window, last);
           }
         }
         if (IN_PARTS && y_begin + SPAN_Y > DY) {

@@ -19,6 +19,8 @@ __device__ inline double max_with_zero(double v) {
   return __hiloint2double(high & mask, __double2loint(v) & mask);
 }
 
+constexpr REAL largest_value = sizeof(REAL) == 4 ? (REAL)3.4028234663852886e38 : (REAL)1.7976931348623157e308;
+
 __device__ constexpr int largest_prime(int n) {
   int p = 1;
   for (int i = 2; n > 1; ++i)
