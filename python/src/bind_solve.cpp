@@ -35,7 +35,10 @@ nb::tuple solve(const Operator& a, nb::handle b, nb::handle start, const CgOptio
       x0.emplace(start, "x0", only_on(rhs.device(), "as b lies there"));
       require_shape("cg", "x0", x0->shape(), pointer->domain());
     }
-    const Device where = rhs.device().kind == DeviceKind::cuda ? rhs.device() : pointer->device();
+    // On the GPU of A, but for a sum of which a term is of the host's.
+    Device where = rhs.device();
+    if (const Device its = pointer->device(); where.kind != DeviceKind::cuda && pointer->takes(its, its))
+      where = its;
     Array<Complex> x;
     LongCall call;
     const CgObserver<Real> observer = [&](const CgStep<Real>& step) {

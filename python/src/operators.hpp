@@ -51,7 +51,8 @@ struct Operator {
             std::make_shared<Reshaped<Real>>(std::move(pointer), std::move(domain), std::move(range)))) {}
 };
 
-/// What to do with an array on `device` that an operator on another does not take: "expected ...; copy it there, or make the operator with device='cuda:0'"
+/// What to do with an array on `device` that a worker on another does not take: "expected ...; copy it there, or make the
+/// operator with device='cuda:0'"
 std::string device_advice(const std::string& worker, Device works_on, const std::string& name, Device device);
 
 /// Which arrays an operator takes: of the host always (they are copied to its GPU and back), of a GPU what it works on.
@@ -62,6 +63,7 @@ Refusal unless_taken_by(const LinearOperator<Real>& a, const std::string& name) 
     return device_advice(a.name(), a.device(), name, device);
   };
 }
+
 /// y = A x or x = A^H y between arrays of the host or of A's GPU, wherever A itself wants them. Without the GIL.
 template <class Real>
 void apply_anywhere(const LinearOperator<Real>& a, View<const std::complex<Real>> in,
