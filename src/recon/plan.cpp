@@ -154,4 +154,15 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& o) {
   return plan;
 }
 
+Plan plan_on_gpu_or_cpu(const Measurement& m, ReconstructionOptions& o) {
+  try {
+    return plan_reconstruction(m, o);
+  } catch (const DeviceError& e) {
+    if (o.device.kind != DeviceKind::cuda) throw;
+    note(o.log, std::string("the CPU is used, no GPU: ") + e.what());
+    o.device = {};
+    return plan_reconstruction(m, o);
+  }
+}
+
 }  // namespace spinloom
