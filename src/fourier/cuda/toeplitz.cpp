@@ -87,7 +87,7 @@ template <class Real>
 ToeplitzPath choose_path(const Shape& matrix, ToeplitzPath path, std::size_t shared_memory_bytes) {
   const bool can_fuse = std::is_same_v<Real, float> && shared_memory_bytes >= least_shared_bytes &&
                         *std::max_element(matrix.begin(), matrix.end()) <= longest_line;
-  if ((path == ToeplitzPath::fused || path == ToeplitzPath::fused_portable) && !can_fuse)
+  if (path == ToeplitzPath::fused && !can_fuse)
     throw ArgumentError(fmt::format(
         "Toeplitz normal operator: matrix {} in {} precision has no fused passes; they are for axes of at "
         "most {} voxels in single precision on cards with {} bytes of shared memory per block, this has {}",
@@ -109,11 +109,8 @@ std::unique_ptr<ToeplitzConvolution<Real>> make_convolution(const Shape& matrix,
                                                             ToeplitzPath chosen) {
   if constexpr (std::is_same_v<Real, float>)
     if (chosen != ToeplitzPath::cufft) {
-      const DeviceFacts& card = context(device.index).facts();
-      return std::make_unique<FusedToeplitz>(
-          *toeplitz_passes(matrix, card.shared_memory_bytes,
-                           card.capability >= 90 && chosen == ToeplitzPath::fused),
-          coils, spectrum, device);
+      const std::size_t shared_bytes = context(device.index).facts().shared_memory_bytes;
+      return std::make_unique<FusedToeplitz>(*toeplitz_passes(matrix, shared_bytes), coils, spectrum, device);
     }
   return std::make_unique<PaddedToeplitz<Real>>(matrix, coils, std::move(spectrum), device);
 }
@@ -130,7 +127,7 @@ template <class Real>
 std::int64_t toeplitz_bytes(const Shape& matrix, Index coils) {
   const ToeplitzPath chosen = choose_path<Real>(matrix, ToeplitzPath::best);
   if (chosen == ToeplitzPath::fused) {
-    const auto passes = toeplitz_passes(matrix, most_shared_bytes, true);
+    const auto passes = toeplitz_passes(matrix, most_shared_bytes);
     return passes->spectrum_size() * Index(sizeof(float)) +
            static_cast<Index>(FusedToeplitz::work_bytes(*passes, coils));
   }

@@ -36,9 +36,8 @@ class ToeplitzConvolution {
 /// How a convolution is done.
 enum class ToeplitzPath {
   best,
-  fused,           ///< our own passes without the zeros: float, axes of at most 256 voxels
-  fused_portable,  ///< the same without clusters of blocks, as on cards before sm_90
-  cufft            ///< padded transforms
+  fused,  ///< our own passes without the zeros: float, axes of at most 256 voxels
+  cufft   ///< padded transforms
 };
 
 /// What an H100 or H200 gives a block of shared memory.

@@ -58,10 +58,8 @@ Index FusedToeplitz::dot_count() const { return line_groups(passes_.shape[0], pa
 
 std::size_t FusedToeplitz::work_bytes(const ToeplitzPasses& p, Index coils) {
   const Index at_once = coils_at_once(p, coils), work = at_once * p.coil_work();
-  const Index second = p.is_paired ? 0
-                       : p.y == nullptr
-                           ? work
-                           : at_once * planes_at_once(p, at_once) * p.shape[1].cells() * p.image[2];
+  const Index second =
+      p.y == nullptr ? work : at_once * planes_at_once(p, at_once) * p.shape[1].cells() * p.image[2];
   return complex_bytes(work + second);
 }
 
@@ -69,17 +67,11 @@ void FusedToeplitz::convolve_planes(Index coils, cfloat* work) const {
   const Index planes = passes_.z_cells();
   cfloat* const second = work + coils * passes_.coil_work();
   const int coil_count = static_cast<int>(coils);
-  if (passes_.y == nullptr) {
-    // As many planes ahead as are being worked on.
-    const DeviceFacts& card = context_.facts();
-    const int ahead =
-        card.multiprocessors * static_cast<int>(card.shared_memory_bytes / passes_.plane_shared_bytes) / 2;
-    return launch(context_, *passes_.plane, "plane", {blocks(planes * coils * (passes_.is_paired ? 2 : 1))},
-                  {passes_.threads}, passes_.plane_shared_bytes, work, second,
-                  static_cast<const float*>(spectrum_.data()), coil_count, static_cast<int>(planes), ahead,
-                  static_cast<const cfloat*>(tables_[2].data()),
+  if (passes_.y == nullptr)
+    return launch(context_, *passes_.plane, "plane", {blocks(planes * coils)}, {passes_.threads},
+                  passes_.plane_shared_bytes, work, second, static_cast<const float*>(spectrum_.data()),
+                  coil_count, static_cast<int>(planes), static_cast<const cfloat*>(tables_[2].data()),
                   static_cast<const cfloat*>(tables_[1].data()));
-  }
 
   const Index nx = passes_.image[2], groups = line_groups(passes_.shape[1], nx),
               rows = passes_.shape[1].cells();

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <tuple>
 
 namespace spinloom::cuda {
 
@@ -15,11 +14,10 @@ extern const KernelSource toeplitz_lines_source, toeplitz_plane_source, toeplitz
 namespace {
 
 /// Launches know instances by their address.
-const KernelInstance* kept(const KernelSource& source, std::vector<std::string> defines,
-                           int minimum_architecture = 75) {
+const KernelInstance* kept(const KernelSource& source, std::vector<std::string> defines) {
   static std::mutex guard;
   static std::map<std::string, std::unique_ptr<KernelInstance>> all;
-  KernelInstance instance{&source, std::move(defines), minimum_architecture};
+  KernelInstance instance{&source, std::move(defines)};
   std::lock_guard lock(guard);
   auto& slot = all[instance.describe()];
   if (!slot) slot = std::make_unique<KernelInstance>(std::move(instance));
@@ -44,16 +42,15 @@ std::vector<std::string> row_defines(const ToeplitzPasses& p) {
 std::vector<std::string> plane_defines(const ToeplitzPasses& p) {
   const LineShape& y = p.shape[1];
   std::vector<std::string> defines = row_defines(p);
-  for (const auto& define :
-       {fmt::format("PITCH={}", p.shape[2].pitch()), fmt::format("AY={}", y.a), fmt::format("BY={}", y.b),
-        fmt::format("NY={}", p.image[1]), fmt::format("HALVES_Y={}", y.halves),
-        fmt::format("THREADS={}", p.threads), fmt::format("PAIRED={:d}", p.is_paired)})
+  for (const auto& define : {fmt::format("PITCH={}", p.shape[2].pitch()), fmt::format("AY={}", y.a),
+                             fmt::format("BY={}", y.b), fmt::format("NY={}", p.image[1]),
+                             fmt::format("HALVES_Y={}", y.halves), fmt::format("THREADS={}", p.threads)})
     defines.push_back(define);
   return defines;
 }
 
 /// Planes in shared memory, if `shared_bytes` is enough for that.
-bool whole_plane(ToeplitzPasses& p, std::size_t shared_bytes, bool has_clusters) {
+bool whole_plane(ToeplitzPasses& p, std::size_t shared_bytes) {
   const LineShape &y = p.shape[1], &x = p.shape[2];
   // A line beyond the last is where idle lanes exchange.
   p.plane_shared_bytes = complex_bytes(x.table_size() + y.table_size() + Index(y.length() + 1) * x.pitch());
@@ -61,8 +58,7 @@ bool whole_plane(ToeplitzPasses& p, std::size_t shared_bytes, bool has_clusters)
   // A thread of x holds two lots of x.a values: 128 registers are enough for 16.
   const int most = std::max(x.a, y.a) > 16 ? 256 : 512;
   p.threads = static_cast<unsigned>(std::clamp(rounded_up(y.length() * row_threads(x), 32), 32, most));
-  p.is_paired = has_clusters && y.halves == 2;
-  p.plane = kept(toeplitz_plane_source, plane_defines(p), p.is_paired ? 90 : 75);
+  p.plane = kept(toeplitz_plane_source, plane_defines(p));
   return true;
 }
 
@@ -86,8 +82,7 @@ int row_threads(const LineShape& shape) {
   return threads;
 }
 
-std::optional<ToeplitzPasses> toeplitz_passes(const Shape& matrix, std::size_t shared_memory_bytes,
-                                              bool has_clusters) {
+std::optional<ToeplitzPasses> toeplitz_passes(const Shape& matrix, std::size_t shared_memory_bytes) {
   ToeplitzPasses p;
   for (std::size_t d = 0; d < matrix.size(); ++d) p.image[3 - matrix.size() + d] = matrix[d];
   for (std::size_t d = 0; d < 3; ++d) {
@@ -97,18 +92,15 @@ std::optional<ToeplitzPasses> toeplitz_passes(const Shape& matrix, std::size_t s
   }
   p.z = line_instance(p.shape[0], p.image[0], false);
   p.z_sense = line_instance(p.shape[0], p.image[0], true);
-  if (!whole_plane(p, shared_memory_bytes, has_clusters)) separate_rows(p);
+  if (!whole_plane(p, shared_memory_bytes)) separate_rows(p);
   return p;
 }
 
 std::vector<KernelInstance> fused_toeplitz_instances() {
   std::vector<KernelInstance> all;
-  // The sizes that matter most, in all three ways, and other radices with padding.
-  for (const auto& [matrix, shared_bytes, has_clusters] :
-       {std::tuple{Shape{128, 128, 128}, std::size_t{227} << 10, true},
-        {Shape{1, 256, 256}, std::size_t{227} << 10, true},
-        {Shape{5, 95, 55}, std::size_t{164} << 10, false}}) {
-    const auto p = toeplitz_passes(matrix, shared_bytes, has_clusters);
+  // The sizes that matter most, in both ways, and other radices with padding.
+  for (const Shape& matrix : {Shape{128, 128, 128}, Shape{1, 256, 256}, Shape{5, 95, 55}}) {
+    const auto p = toeplitz_passes(matrix, std::size_t{227} << 10);
     for (const KernelInstance* instance : {p->z, p->z_sense, p->y, p->plane})
       if (instance != nullptr) all.push_back(*instance);
   }

@@ -16,7 +16,6 @@ struct ToeplitzPasses {
   const KernelInstance* y = nullptr;      ///< null where planes stay in shared memory
   const KernelInstance* plane = nullptr;  ///< or, where they do not, rows
   unsigned threads = 0;                   ///< of `plane`, per block
-  bool is_paired = false;                 ///< two blocks per plane, a cluster
   std::size_t plane_shared_bytes = 0;
 
   Index voxels() const { return image[0] * plane_voxels(); }
@@ -27,10 +26,8 @@ struct ToeplitzPasses {
   Index spectrum_size() const { return z_cells() * shape[1].cells() * row_spectrum(); }
 };
 
-/// None when an axis is too long. shared_memory_bytes: what the card gives a block; has_clusters: whether blocks reach
-/// into one another's, from sm_90 on.
-std::optional<ToeplitzPasses> toeplitz_passes(const Shape& matrix, std::size_t shared_memory_bytes,
-                                              bool has_clusters);
+/// None when an axis is too long. shared_memory_bytes: what the card gives a block.
+std::optional<ToeplitzPasses> toeplitz_passes(const Shape& matrix, std::size_t shared_memory_bytes);
 
 inline std::size_t complex_bytes(Index count) { return static_cast<std::size_t>(count) * sizeof(cfloat); }
 
