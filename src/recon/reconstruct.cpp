@@ -79,6 +79,12 @@ std::shared_ptr<const Array<cfloat>> find_maps(const Measurement& m, const Recon
   return std::make_shared<Array<cfloat>>(estimate_coil_maps<float>(images.view(), {.window = o.map_window}));
 }
 
+void require_finite(const Measurement& m) {
+  if (!all_finite<cfloat>(m.kspace.view()))
+    throw ArgumentError(
+        "reconstruction: the k-space data has values that are not finite; remove those lines");
+}
+
 /// x = sum_c conj(s_c) images_c
 void combine(const Array<cfloat>& maps, const Array<cfloat>& images, View<cfloat> x) {
   const Index voxels = x.size();
@@ -164,9 +170,12 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   Reconstruction result;
   Stopwatch watch(o.device);
   m.trajectory->require_fits(m.matrix);
-  if (!all_finite<cfloat>(m.kspace.view()))
-    throw ArgumentError(
-        "reconstruction: the k-space data has values that are not finite; remove those lines");
+  // On a GPU the right-hand side is looked at instead, where nothing else reads the data: no value that is not finite
+  // leaves it finite.
+  const bool on_gpu = o.device.kind == DeviceKind::cuda;
+  const bool is_read_first =
+      o.method == Method::gridding || o.start == StartingImage::gridding || o.maps == MapsSource::estimate;
+  if (!on_gpu || is_read_first) require_finite(m);
   if (!operators_ || !operators_->serve(m)) operators_ = std::make_unique<Operators>(m, o);
   const Index batch = operators_->coil_batch;
   operators_->fourier(batch);
@@ -181,8 +190,8 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
 
   result.encoding = make_encoding<float>(maps, operators_->fourier, batch, operators_->gram);
   auto image = Array<cfloat>::zeros(m.matrix, o.device);
-  result.image = Array<cfloat>(m.matrix);
   if (o.method == Method::gridding || o.start == StartingImage::gridding) {
+    result.image = Array<cfloat>(m.matrix);
     if (operators_->weights.empty())
       operators_->weights = gridding_weights(*m.trajectory, m.matrix, 0, device_of_weights(o));
     result.seconds.plan += watch.lap();
@@ -223,6 +232,9 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   result.seconds.plan += watch.lap();
   Array<cfloat> rhs(m.matrix, o.device);
   result.encoding->adjoint(m.kspace.view(), rhs.view());
+  // A GPU is at work now, so the pages of the image come at no cost.
+  if (on_gpu && result.image.empty()) result.image = Array<cfloat>::zeros(m.matrix);
+  if (on_gpu && !all_finite<cfloat>(rhs.view())) require_finite(m);
   result.seconds.rhs = watch.lap();
 
   CgOptions options{.iterations = o.iterations, .tolerance = o.stop};
@@ -238,7 +250,7 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   result.convergence = {cg_result.iterations, cg_result.residual, cg_result.converged, cg_result.reason,
                         cg_result.history};
   result.seconds.solve = watch.lap();
-  if (o.device.kind == DeviceKind::cuda)
+  if (on_gpu)
     transfer<cfloat>(image.view(), result.image.view());
   else
     result.image = std::move(image);
