@@ -564,10 +564,9 @@ def test_a_thousand_calls_take_no_more_memory(rng, library):
         a.adjoint(y)
         a.forward(of_numpy)
         spinloom.cg(system, b, iterations=2)
-        with pytest.raises(TypeError):
-            a.forward(b.real)
-        with pytest.raises(spinloom.ShapeError):
-            a.forward(b)
+        for wrong in (b.real, b, b.imag + 0):  # strides, shape, type
+            with pytest.raises((TypeError, ValueError)):
+                a.forward(wrong)
 
     for _ in range(20):
         work()

@@ -37,7 +37,7 @@ Device choose_device(const std::string& word, const Log& log);
 void synchronize(Device device);
 
 /// Waits until a GPU has done all that this process gave it, also what other libraries have queued on streams of their
-/// own; returns at once for other devices. Not while another thread records a CUDA graph: DeviceError then.
+/// own; returns at once for other devices. Not while another library records a CUDA graph: DeviceError then.
 void synchronize_all(Device device);
 
 /// The stream on which all of the library's work on a GPU is ordered, a CUstream as a number; 0 for other devices. To

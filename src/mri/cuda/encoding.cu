@@ -1,5 +1,6 @@
 // Coil sensitivities times images, for all coils of a batch. REAL is float or double; WIDTH complex numbers are one
-// access of 16 bytes, or 1 where the arrays' rows are not aligned to that.
+// access of 16 bytes, or 1 where the arrays' rows are not aligned to that. What is fused is written out, so that either
+// gives the same bits.
 struct Complex {
   REAL re, im;
 };
@@ -15,8 +16,8 @@ constexpr int threads = 256, coils_at_once = 4;
 __device__ inline Pack times(const Pack& a, const Pack& b, REAL scale) {
   Pack c;
   for (int j = 0; j < WIDTH; ++j) {
-    c.v[j].re = scale * (a.v[j].re * b.v[j].re - a.v[j].im * b.v[j].im);
-    c.v[j].im = scale * (a.v[j].re * b.v[j].im + a.v[j].im * b.v[j].re);
+    c.v[j].re = scale * fma(a.v[j].re, b.v[j].re, -(a.v[j].im * b.v[j].im));
+    c.v[j].im = scale * fma(a.v[j].re, b.v[j].im, a.v[j].im * b.v[j].re);
   }
   return c;
 }
@@ -58,8 +59,8 @@ extern "C" __global__ void __launch_bounds__(threads)
       if (first + i < coils)
         for (int j = 0; j < WIDTH; ++j) {
           const Complex a = s[i].v[j], b = in[i].v[j];
-          sum.v[j].re += scale * (a.re * b.re + a.im * b.im);
-          sum.v[j].im += scale * (a.re * b.im - a.im * b.re);
+          sum.v[j].re = fma(scale, fma(a.re, b.re, a.im * b.im), sum.v[j].re);
+          sum.v[j].im = fma(scale, fma(a.re, b.im, -(a.im * b.re)), sum.v[j].im);
         }
   }
   x[n] = sum;

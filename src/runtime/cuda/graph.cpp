@@ -3,6 +3,12 @@
 #include "runtime/cuda/memory_pool.hpp"
 
 namespace spinloom::cuda {
+
+std::shared_mutex& recording_gate() {
+  static auto& gate = *new std::shared_mutex;
+  return gate;
+}
+
 namespace {
 
 thread_local const Recording* current_recording = nullptr;
@@ -11,7 +17,7 @@ thread_local const Recording* current_recording = nullptr;
 /// recording whatever happens.
 class RecordingScope {
  public:
-  explicit RecordingScope(const Context& context) {
+  explicit RecordingScope(const Context& context) : gate_(recording_gate()) {
     recording_.context = &context;
     recording_.memory = std::make_shared<GraphMemory>(context);
     SPINLOOM_CUDA(StreamCreate, &recording_.stream, stream_non_blocking);
@@ -38,6 +44,7 @@ class RecordingScope {
   const std::shared_ptr<GraphMemory>& memory() const { return recording_.memory; }
 
  private:
+  std::shared_lock<std::shared_mutex> gate_;
   Recording recording_;
 };
 
@@ -63,6 +70,9 @@ std::unique_ptr<Graph> Graph::record(const Context& context, const std::function
   try {
     issue();
   } catch (const CannotRecord& e) {
+    why = e.what();
+    return nullptr;
+  } catch (const DeviceError& e) {  // another library's wait for the whole GPU spoils a record
     why = e.what();
     return nullptr;
   }

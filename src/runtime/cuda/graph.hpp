@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include "runtime/cuda/context.hpp"
@@ -65,6 +66,9 @@ struct Recording {
   std::shared_ptr<GraphMemory> memory;
 };
 const Recording* recording(const Context& context);
+
+/// Shared by all that record; to be held alone by who waits for a whole GPU, which would spoil a record of any thread's.
+std::shared_mutex& recording_gate();
 
 /// Throws CannotRecord "WHAT cannot be recorded" while this thread records.
 void refuse_to_record(const Context& context, const char* what);

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/compiler.hpp"
 #include "runtime/cuda/context.hpp"
+#include "runtime/cuda/graph.hpp"
 #include "runtime/cuda/memory_pool.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/cuda.hpp"
@@ -47,7 +48,10 @@ void synchronize(Device device) {
 
 void synchronize_all(Device device) {
   if (device.kind != DeviceKind::cuda) return;
-  const cuda::Current current(cuda::context(device.index));
+  const cuda::Context& c = cuda::context(device.index);
+  cuda::refuse_to_record(c, "waiting for the GPU");
+  const std::unique_lock alone(cuda::recording_gate());
+  const cuda::Current current(c);
   SPINLOOM_CUDA(CtxSynchronize);
 }
 
