@@ -49,6 +49,7 @@ struct Bench {
 };
 const std::vector<Bench>& benches();
 
+BenchResult bench_cg(const BenchRequest& request);
 BenchResult bench_dft(const BenchRequest& request);
 BenchResult bench_fhd(const BenchRequest& request);
 BenchResult bench_nlm(const BenchRequest& request);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "fourier/cuda/fuses_maps.hpp"
 #include "mri/coil_batches.hpp"
 #include "mri/cuda/encoding.hpp"
 #include "spinloom/ops/vector_ops.hpp"
@@ -114,7 +115,10 @@ class EncodingNormal final : public LinearOperator<Real> {
  public:
   using Complex = std::complex<Real>;
   EncodingNormal(MapsOfBatch<Real> maps, CoilBatches<Real> grams)
-      : maps_(std::move(maps)), grams_(std::move(grams)) {
+      : maps_(std::move(maps)),
+        grams_(std::move(grams)),
+        fuses_maps_(on_gpu(grams_.full()->device()) &&
+                    dynamic_cast<const cuda::FusesMaps<Real>*>(grams_.full().get()) != nullptr) {
     require_fits("encoding normal operator", maps_.all(), *grams_.full());
     require_shape("encoding normal operator", grams_.full()->name() + " range", grams_.full()->range(),
                   grams_.full()->domain());
@@ -128,6 +132,7 @@ class EncodingNormal final : public LinearOperator<Real> {
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
   void do_forward(View<const Complex> x, View<Complex> y) const override {
     const Real scale = Real(1 / double(x.size()));
+    if (fuses_maps_) return fused(x, scale, y);
     Array<Complex> images(prepend(grams_.batch(), x.shape), x.device), convolved(images.shape(), x.device);
     grams_.for_each([&](Index first, Index length, const LinearOperator<Real>& gram) {
       const auto part = images.view().slices(0, length), out = convolved.view().slices(0, length);
@@ -138,8 +143,22 @@ class EncodingNormal final : public LinearOperator<Real> {
     });
   }
 
+  /// By operators that multiply with the maps and add the coils themselves; batch by batch where there are several.
+  void fused(View<const Complex> x, Real factor, View<Complex> y) const {
+    Array<Complex> sum;
+    grams_.for_each([&](Index first, Index length, const LinearOperator<Real>& gram) {
+      if (first > 0 && sum.empty()) sum = Array<Complex>(x.shape, x.device);
+      const View<Complex> out = first == 0 ? y : sum.view();
+      dynamic_cast<const cuda::FusesMaps<Real>&>(gram).apply_with_maps(maps_(first, length).view.data, x.data,
+                                                                       out.data);
+      if (first > 0) axpy<Complex>(Complex(1), sum.view(), y);
+    });
+    spinloom::scale<Complex>(factor, y);
+  }
+
   MapsOfBatch<Real> maps_;
   CoilBatches<Real> grams_;
+  bool fuses_maps_;
 };
 
 template <class Real>

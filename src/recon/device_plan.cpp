@@ -79,12 +79,13 @@ DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o) {
   needs.images = o.method == Method::cg ? (o.regularisation == Regularisation::none ? 5 : 6) : 1;
   needs.asked_batch = o.combination == Combination::rss ? 1 : o.coil_batch;
   const bool is_cg = o.method == Method::cg;
-  needs.operators = [kind = o.fourier, matrix = m.matrix, samples = m.samples(), is_cg,
+  needs.operators = [kind = o.fourier, matrix = m.matrix, samples = m.samples(), device = o.device, is_cg,
                      nufft = NufftOptions{.tolerance = o.tolerance}](Index batch) -> std::int64_t {
     // Positions as fixed-point numbers, and the tables of at least one coil.
     if (kind == FourierKind::dft) return 24 * samples + 2 * image_bytes(matrix);
-    std::int64_t bytes = nufft_memory_bytes<float>(matrix, samples, batch, nufft);
-    if (kind == FourierKind::toeplitz && is_cg) bytes += toeplitz_memory_bytes<float>(matrix, batch, nufft);
+    std::int64_t bytes = nufft_memory_bytes<float>(matrix, samples, batch, nufft, device);
+    if (kind == FourierKind::toeplitz && is_cg)
+      bytes += toeplitz_memory_bytes<float>(matrix, batch, nufft, device);
     return bytes;
   };
   return needs;

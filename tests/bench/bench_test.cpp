@@ -82,6 +82,23 @@ TEST(BenchCommand, NlmChecksAndTimesItsLadder) {
   EXPECT_EQ(names, (std::multiset<std::string>{"classic", "fast", "fast", "rows", "scikit_image_order"}));
 }
 
+TEST(BenchCommand, CgReconstructsWhatItScanned) {
+  const Outcome run =
+      spinloom_bench("cg --device cpu --matrix 12,13,14 --coils 3 --samples 6000 --repetitions 1 --json --quiet");
+  ASSERT_EQ(run.status, 0);
+  const auto json = nlohmann::json::parse(run.out);
+  ASSERT_EQ(json["figures"].size(), 1u);
+  const auto& cg = json["figures"][0];
+  EXPECT_EQ(cg["name"], "cg");
+  EXPECT_GT(cg["psnr_db"].get<double>(), 20);
+  EXPECT_GT(cg["iterations"].get<int>(), 5);
+  EXPECT_EQ(cg["coils"], 3);
+  double parts = 0;
+  for (const char* key : {"upload", "plan", "rhs", "solve", "download"}) parts += cg["breakdown"][key].get<double>();
+  EXPECT_LE(parts, 3 * cg["seconds"].get<double>() + 0.1) << "of one run";
+  EXPECT_GT(parts, 0);
+}
+
 TEST(BenchCommand, RefusesWhatItCannotDo) {
   EXPECT_EQ(spinloom_bench("nothing 2>/dev/null").status, 2);
   EXPECT_EQ(spinloom_bench("stream --matrix 8,8 2>/dev/null").status, 2);

@@ -8,6 +8,7 @@
 
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/recon/quality.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "temporary_folder.hpp"
 
 /// The command on real scans, from file to file.
@@ -84,7 +85,7 @@ TEST_F(Recon, MakesTheBrainFromAMeasuredRadialScan) {
   EXPECT_TRUE(j["converged"]);
   EXPECT_LE(j["residual"], 1e-3);
   EXPECT_EQ(j["operator"], "toeplitz");
-  for (const char* key : {"read", "maps", "plan", "solve", "write"}) EXPECT_GE(j["seconds"][key], 0.0) << key;
+  for (const char* key : {"read", "maps", "plan", "upload", "rhs", "solve", "download", "write"}) EXPECT_GE(j["seconds"][key], 0.0) << key;
   EXPECT_GT(j["memory_bytes"], 1000000);
   for (const char* key : {"relative_error_forward", "relative_error_adjoint"})
     EXPECT_LE(j["verify"][key], 2 * double(j["tolerance"])) << key;
@@ -214,13 +215,26 @@ TEST_F(Recon, FailsInOneLineAndLeavesNothing) {
   expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --method gridding --reg tikhonov", 2,
                  "--reg");
   expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --matrix 0,256", 2, "--matrix");
-  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --device cuda", 1, "cuda");
   expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --maps " + truth, 1, "maps");
   expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --operator fast", 2,
                  "expected one of dft, nufft, toeplitz");
   expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --operator 2", 2, "expected one of");
   expect_failure("recon " + brain, 2, "--output");
   expect_failure("recon " + data + "jemris_spiral_slc30_reco.h5 -o " + (folder_ / "x.nii"), 1, "image");
+}
+
+TEST_F(Recon, SaysWhyThereIsNoGpuAndGoesOnWithoutOneOnlyWhenFreeTo) {
+  const std::string why = cuda_status().problem;
+  if (why.empty()) GTEST_SKIP() << "there is a GPU here";
+  const std::string image = folder_ / "x.npy";
+  expect_failure("recon " + brain + " -o " + image + " --device cuda", 1, why + "; choose --device cpu");
+  const Outcome o = run("recon " + brain + " -o " + image + " --iterations 1 --device auto --json");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_NE(o.err.find("the CPU is used, no GPU: " + why), std::string::npos) << o.err;
+  const Json j = Json::parse(o.out);
+  EXPECT_EQ(j["device"], "cpu");
+  EXPECT_EQ(j["gpu"], nullptr);
+  EXPECT_EQ(j["device_memory_bytes"], 0);
 }
 
 TEST_F(Recon, DoesNotReplaceAFileUnasked) {

@@ -93,6 +93,11 @@ class CudaNufft final : public LinearOperator<Real> {
   std::string name() const override { return fmt::format("NUFFT ({})", to_string(device_)); }
   Shape domain() const override { return prepend(coils_, matrix_); }
   Shape range() const override { return {coils_, points_.samples}; }
+  Device device() const override { return device_; }
+  /// What lies on the host is copied for the call.
+  bool takes(Device x, Device y) const override {
+    return (x == device_ || x.kind != DeviceKind::cuda) && (y == device_ || y.kind != DeviceKind::cuda);
+  }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {

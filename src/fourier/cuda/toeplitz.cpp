@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "fourier/cuda/fuses_maps.hpp"
 #include "fourier/cuda/sense_toeplitz.hpp"
 #include "fourier/cuda/toeplitz_fused.hpp"
 #include "fourier/cuda/toeplitz_padded.hpp"
@@ -36,9 +37,9 @@ std::unique_ptr<ToeplitzConvolution<Real>> plan(const std::shared_ptr<const Traj
 }
 
 template <class Real>
-class CudaToeplitz final : public LinearOperator<Real> {
+class CudaToeplitz final : public LinearOperator<Real>, public FusesMaps<Real> {
  public:
-  using Complex = std::complex<Real>;
+  using Complex = std::complex<Real>;  // of both bases, and the same
   CudaToeplitz(Shape matrix, Index coils, Device device,
                std::unique_ptr<ToeplitzConvolution<Real>> convolution)
       : matrix_(std::move(matrix)), coils_(coils), device_(device), convolution_(std::move(convolution)) {}
@@ -48,6 +49,15 @@ class CudaToeplitz final : public LinearOperator<Real> {
   }
   Shape domain() const override { return prepend(coils_, matrix_); }
   Shape range() const override { return domain(); }
+  Device device() const override { return device_; }
+  /// What lies on the host is copied for the call.
+  bool takes(Device x, Device y) const override {
+    return (x == device_ || x.kind != DeviceKind::cuda) && (y == device_ || y.kind != DeviceKind::cuda);
+  }
+  void apply_with_maps(const Complex* maps, const Complex* x, Complex* out) const override {
+    const Scratch<std::byte> work(context(device_.index), convolution_->work_bytes());
+    convolution_->apply(ToeplitzSense<Real>{x, maps, 0, out, nullptr}, work.data());
+  }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {

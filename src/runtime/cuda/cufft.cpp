@@ -158,6 +158,7 @@ void Cufft<Real>::run(const Complex* in, Complex* out, FftSign sign) const {
   const Current current(context_);
   std::lock_guard lock(guard_);
   require(l.SetWorkArea(plan_, work.data()), "cufftSetWorkArea");
+  require(l.SetStream(plan_, context_.stream()), "cufftSetStream");  // which may be a record's
   const auto execute = sizeof(Real) == sizeof(float) ? l.ExecC2C : l.ExecZ2Z;
   require(execute(plan_, const_cast<Complex*>(in), out, static_cast<int>(sign)), "cuFFT transform");
 }

@@ -63,6 +63,7 @@ void bind_all(const DynamicLibrary& library, Loaded& loaded) {
   SPINLOOM_BIND(ModuleGetGlobal, "cuModuleGetGlobal_v2");
   SPINLOOM_BIND(FuncSetAttribute, "cuFuncSetAttribute");
   SPINLOOM_BIND(LaunchKernel, "cuLaunchKernel");
+  SPINLOOM_BIND(MemHostAlloc, "cuMemHostAlloc");
   SPINLOOM_BIND(MemFreeHost, "cuMemFreeHost");
   SPINLOOM_BIND(StreamDestroy, "cuStreamDestroy_v2");
   SPINLOOM_BIND(StreamBeginCapture, "cuStreamBeginCapture_v2");

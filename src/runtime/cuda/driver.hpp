@@ -29,6 +29,7 @@ enum DeviceAttribute {
 constexpr int function_max_dynamic_shared_memory = 8;
 constexpr unsigned event_default = 0, event_disable_timing = 2, stream_non_blocking = 1;
 constexpr int stream_capture_relaxed = 2;
+constexpr unsigned host_portable = 1;
 
 /// The driver's functions by the names of its manual, less the prefix cu and the version suffix.
 struct Driver {
@@ -68,6 +69,7 @@ struct Driver {
   Result (*FuncSetAttribute)(FunctionHandle, int, int);
   Result (*LaunchKernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                          StreamHandle, void**, void**);
+  Result (*MemHostAlloc)(void**, std::size_t, unsigned);
   Result (*MemFreeHost)(void*);
   Result (*StreamDestroy)(StreamHandle);
   Result (*StreamBeginCapture)(StreamHandle, int);
