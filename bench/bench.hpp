@@ -20,11 +20,12 @@ struct BenchRequest {
   int repetitions = 0;
   spinloom::Index patch_size = 0, patch_distance = 0;
   spinloom::Device device;
+  std::vector<spinloom::Device> devices;  ///< several GPUs, of which `device` is the first; or that one alone
   spinloom::Progress progress;
 };
 
-/// Options beyond --repetitions that a benchmark honours, and whether it takes --device cuda; the command refuses the
-/// others.
+/// Options beyond --repetitions that a benchmark honours, and whether it takes --device cuda, or several GPUs; the
+/// command refuses the others.
 enum BenchOptions : unsigned {
   takes_matrix = 1,
   takes_samples = 2,
@@ -32,7 +33,8 @@ enum BenchOptions : unsigned {
   runs_on_gpu = 8,
   takes_coils = 16,
   takes_stencil = 32,
-  takes_patch = 256
+  takes_patch = 256,
+  shares_gpus = 512
 };
 
 struct BenchResult {

@@ -80,7 +80,8 @@ BenchResult bench_cg(const BenchRequest& request) {
   const Index samples = request.samples > 0 ? request.samples : count(matrix);
   const int repetitions = request.repetitions > 0 ? request.repetitions : on_gpu ? 10 : 2;
 
-  ReconstructionOptions options{.iterations = 50, .stop = 0, .maps = MapsSource::given, .device = device};
+  ReconstructionOptions options{
+      .iterations = 50, .stop = 0, .maps = MapsSource::given, .device = device, .devices = request.devices};
   const auto sampled = sampled_image(shepp_logan(static_cast<int>(matrix.size())), matrix);
   Array<cdouble> voxels(matrix);
   std::copy(sampled.begin(), sampled.end(), voxels.begin());
@@ -114,7 +115,9 @@ BenchResult bench_cg(const BenchRequest& request) {
   figure["seconds_per_iteration"] = s.solve / std::max(1, result.convergence.iterations);
   figure["residual"] = result.convergence.residual;
   figure["psnr_db"] = psnr;
-  figure["device_bytes"] = held_memory_bytes(device);
+  std::int64_t device_bytes = 0;
+  for (const Device d : request.devices) device_bytes += held_memory_bytes(d);
+  figure["device_bytes"] = device_bytes;
   figure["dtype"] = "float32";
   figure["size"] = matrix;
   figure["samples"] = m.samples();

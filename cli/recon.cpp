@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "common.hpp"
 #include "recon_output.hpp"
+#include "spinloom/core/devices.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/io/image_file.hpp"
@@ -49,6 +50,19 @@ Json gpu_name(Device device) {
   return cuda_status().gpus.at(static_cast<std::size_t>(device.index)).name;
 }
 
+/// What each of the devices has of the work.
+Json describe(const std::vector<DeviceShare>& devices) {
+  Json list = Json::array();
+  for (const DeviceShare& d : devices)
+    list.push_back({{"device", to_string(d.device)},
+                    {"gpu", gpu_name(d.device)},
+                    {"first_coil", d.share.first},
+                    {"coils", d.share.coils},
+                    {"coil_batch", d.coil_batch},
+                    {"device_memory_bytes", d.device_bytes}});
+  return list;
+}
+
 /// The plan, for the CPU where `auto` chose a GPU whose memory is too small.
 Plan make_plan(Options& o, const Measurement& measurement, const Console& console) {
   try {
@@ -57,6 +71,7 @@ Plan make_plan(Options& o, const Measurement& measurement, const Console& consol
     if (o.device != "auto" || o.recon.device.kind != DeviceKind::cuda) throw;
     console.note(std::string("the CPU is used, no GPU: ") + e.what());
     o.recon.device = {};
+    o.recon.devices = {};
     return plan_reconstruction(measurement, o.recon);
   }
 }
@@ -105,7 +120,8 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
           {"stop", c.stop},
           {"iteration_limit", c.iterations},
           {"scaling", "unitary: y = F s rho / sqrt(voxels)"},
-          {"device", to_string(c.device)},
+          {"device", c.devices.size() > 1 ? to_string(c.devices) : to_string(c.device)},
+          {"devices", describe(plan.devices)},
           {"memory_bytes", plan.memory_bytes},
           {"device_memory_bytes", plan.device_bytes},
           {"coil_batch", plan.coil_batch},
@@ -126,9 +142,9 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
 }
 
 void run(Options& o) {
-  o.recon.device = o.start(Common::Gpu::accepted);
-  if (o.recon.device.kind == DeviceKind::cuda)
-    held_memory_bytes(o.recon.device);  // is it there? before a long reading
+  o.recon.devices = o.start_several();
+  o.recon.device = o.recon.devices.front();
+  require_communicators(o.recon.devices);  // are they there? before a long reading
   const Console console = o.console();
   std::vector<std::string> warnings;
   const Log log = [&](Severity severity, const std::string& text) {
@@ -335,7 +351,7 @@ Command add_recon(CLI::App& program) {
   app->add_option("--report", o->report, "folder for an HTML report with slices and the convergence curve");
   app->add_flag("--verify", o->verify,
                 "compare the operator with the exact DFT in double on a random subset");
-  declare_common(*app, *o, with_device | with_threads | with_force);
+  declare_common(*app, *o, with_several_devices | with_threads | with_force);
   app->footer(
       "Example: spinloom recon scan.mrd -o image.nii.gz --report report --verify\n"
       "References: Pruessmann et al. 2001, Magn. Reson. Med. 46:638; Fessler et al. 2005, IEEE TSP 53:3393");
@@ -353,6 +369,8 @@ Command add_recon(CLI::App& program) {
             }
             if (o->recon.combination == Combination::rss && maps->count() > 0)
               throw CLI::ValidationError("--maps", "has no meaning with --combine rss");
+            if (o->recon.combination == Combination::rss && o->device.find(',') != std::string::npos)
+              throw CLI::ValidationError("--device", "--combine rss goes coil by coil on one; name one");
             if (o->recon.method == Method::gridding && o->recon.regularisation != Regularisation::none)
               throw CLI::ValidationError("--reg", "gridding does not regularise; use --method cg");
             run(*o);

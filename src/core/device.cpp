@@ -1,6 +1,7 @@
-#include "spinloom/core/device.hpp"
+#include "spinloom/core/devices.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -48,11 +49,10 @@ Device parse_device(const std::string& word) {
 }
 
 std::string to_string(const std::vector<Device>& devices) {
-  std::string text;
+  std::vector<std::string> names;
   for (const Device d : devices)
-    text += text.empty() ? to_string(d)
-                         : "," + (d.kind == DeviceKind::cuda ? std::to_string(d.index) : to_string(d));
-  return text;
+    names.push_back(!names.empty() && d.kind == DeviceKind::cuda ? fmt::format("{}", d.index) : to_string(d));
+  return fmt::format("{}", fmt::join(names, ","));
 }
 
 std::vector<Device> parse_devices(const std::string& word) {

@@ -11,17 +11,27 @@ struct Reconstructor::Operators {
   Shape matrix;
   CoilTransform<float> fourier;  ///< unscaled, for any number of coils
   CoilTransform<float> gram;     ///< F^H F; empty when the pair is applied instead
-  Index coils = 0;               ///< of the measurement that the batch was chosen for
+  Index coils = 0;               ///< that the batch was chosen for
   Index coil_batch = 0;          ///< coils transformed at a time
   bool streams_maps = false;     ///< on a GPU whose memory does not hold the maps
   Array<double> weights;  ///< density compensation of all samples; empty until gridding_weights() makes it
 
-  Operators(const Measurement& measurement, const ReconstructionOptions& options);
-  bool serve(const Measurement& measurement) const {
-    return trajectory == measurement.trajectory && matrix == measurement.matrix &&
-           coils == measurement.coils();
+  /// For `coils` of the measurement's coils, on the device of `options`.
+  Operators(const Measurement& measurement, const ReconstructionOptions& options, Index coils);
+  bool serve(const Measurement& m, Index wanted) const {
+    return trajectory == m.trajectory && matrix == m.matrix && coils == wanted;
   }
 };
+
+/// One of the devices that share the coils of a measurement.
+struct Reconstructor::Rank {
+  Device device;
+  CoilShare share;
+  std::shared_ptr<Operators> operators;
+};
+
+/// The devices of a reconstruction, one or several.
+std::vector<Device> devices_of(const ReconstructionOptions& options);
 
 /// Coils transformed at a time: what was asked for, else as many as leave three quarters of the memory alone.
 Index choose_coil_batch(Index coils, const Shape& matrix, Index asked);

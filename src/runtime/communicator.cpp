@@ -69,7 +69,7 @@ void require_communicators(const std::vector<Device>& devices) {
 
 std::vector<Communicator> make_communicators(const std::vector<Device>& devices) {
   require_communicators(devices);
-  return communicators_of(is_rehearsal(devices) ? make_rehearsal(devices) : cuda::make_nccl_group(devices));
+  return communicators_of(is_rehearsal(devices) ? make_rehearsal(devices) : cuda::nccl_group(devices));
 }
 
 namespace {
@@ -101,6 +101,7 @@ void run_ranks(const std::vector<Communicator>& ranks, const std::function<void(
   if (ranks.size() == 1 && !ranks.front().group_) return body(ranks.front());
   RankGroup& group = *ranks.front().group_;
   std::vector<std::exception_ptr> failures(ranks.size());
+  const std::lock_guard one_run(group.run_guard());
   group.meeting().open();
   const auto run = [&](std::size_t r) {
     try {

@@ -22,6 +22,8 @@ class RankGroup {
   virtual void sum(int rank, void* data, Index count, bool is_double) = 0;
   /// A device has failed: ends what waits for it on the others, which may never end by itself. Does not wait.
   virtual void give_up() {}
+  virtual bool has_given_up() const { return false; }
+  std::mutex& run_guard() { return run_guard_; }  ///< held while the ranks run: one run at a time
 
  protected:
   void announce(int rank, Index count) { counts_[static_cast<std::size_t>(rank)] = count; }
@@ -30,6 +32,7 @@ class RankGroup {
  private:
   std::vector<Device> devices_;
   Meeting meeting_;
+  std::mutex run_guard_;
   std::vector<Index> counts_;
 };
 
@@ -39,6 +42,8 @@ std::shared_ptr<RankGroup> make_rehearsal(std::vector<Device> devices);
 namespace cuda {
 /// Ranks on different GPUs that add through NCCL. One rank is allowed too.
 std::shared_ptr<RankGroup> make_nccl_group(std::vector<Device> devices);
+/// The same, made at first use and kept until the process ends, as connecting the GPUs takes long.
+std::shared_ptr<RankGroup> nccl_group(const std::vector<Device>& devices);
 }  // namespace cuda
 
 std::vector<Communicator> communicators_of(const std::shared_ptr<RankGroup>& group);

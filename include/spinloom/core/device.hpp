@@ -1,6 +1,5 @@
 #pragma once
 #include <string>
-#include <vector>
 
 namespace spinloom {
 
@@ -28,11 +27,5 @@ std::string to_string(Device device);
 /// The device that a user's word names: auto, cpu, reference, cuda or cuda:N. `auto` is the best one present.
 /// Throws ArgumentError for another word.
 Device parse_device(const std::string& word);
-
-/// "cpu", "cuda:0,1"
-std::string to_string(const std::vector<Device>& devices);
-
-/// One device as parse_device() takes it, or several different GPUs in one word: cuda:0,1. Throws ArgumentError otherwise.
-std::vector<Device> parse_devices(const std::string& word);
 
 }  // namespace spinloom

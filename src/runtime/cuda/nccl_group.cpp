@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <map>
 #include <thread>
 
 #include "runtime/cuda/graph.hpp"
@@ -61,6 +62,7 @@ class NcclGroup final : public RankGroup {
     });
   }
 
+  bool has_given_up() const override { return has_given_up_; }
   void give_up() override {
     if (has_given_up_.exchange(true)) return;
     // Each by a thread of its own: a call returns when the graphs of its rank are gone, and that rank may have to be freed
@@ -101,6 +103,17 @@ class NcclGroup final : public RankGroup {
 
 std::shared_ptr<RankGroup> make_nccl_group(std::vector<Device> devices) {
   return std::make_shared<NcclGroup>(std::move(devices));
+}
+
+std::shared_ptr<RankGroup> nccl_group(const std::vector<Device>& devices) {
+  static std::mutex guard;
+  static auto& groups = *new std::map<std::vector<int>, std::shared_ptr<RankGroup>>;  // as GPUs' contexts are
+  std::vector<int> indices;
+  for (const Device d : devices) indices.push_back(d.index);
+  std::lock_guard lock(guard);
+  auto& group = groups[indices];
+  if (!group || group->has_given_up()) group = make_nccl_group(devices);
+  return group;
 }
 
 }  // namespace spinloom::cuda
