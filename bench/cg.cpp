@@ -68,32 +68,11 @@ double psnr_db(const Array<cfloat>& image, const Array<cfloat>& truth) {
   return 20 * std::log10(peak / rms);
 }
 
-}  // namespace
-
-BenchResult bench_cg(const BenchRequest& request) {
-  const Device device = request.device;
-  const bool on_gpu = device.kind == DeviceKind::cuda;
-  const Index size = on_gpu ? 128 : 64;
-  const Shape matrix = request.matrix.empty() ? Shape{size, size, size} : request.matrix;
-  if (matrix.size() < 2) throw ArgumentError("bench cg: a matrix of one axis, expected two or three");
-  const Index coils = request.coils > 0 ? request.coils : 8;
-  const Index samples = request.samples > 0 ? request.samples : count(matrix);
-  const int repetitions = request.repetitions > 0 ? request.repetitions : on_gpu ? 10 : 2;
-
-  ReconstructionOptions options{
-      .iterations = 50, .stop = 0, .maps = MapsSource::given, .device = device, .devices = request.devices};
-  const auto sampled = sampled_image(shepp_logan(static_cast<int>(matrix.size())), matrix);
-  Array<cdouble> voxels(matrix);
-  std::copy(sampled.begin(), sampled.end(), voxels.begin());
-  // Spokes leave the corners of k-space out, and so must the truth that they are to give back.
-  voxels = band_limited_image(voxels.view(), KSpaceSupport::ellipsoid);
-  Array<cfloat> truth(matrix);
-  std::transform(voxels.begin(), voxels.end(), truth.begin(), [](cdouble v) { return cfloat(v); });
-  const auto maps = smooth_maps(coils, matrix);
-  const Measurement m = scan(truth, maps, samples, device);
-  options.given_maps = maps;
-
-  Reconstruction result;
+/// Times whole reconstructions on these devices; `result` is the last.
+Json time_on_devices(const std::string& name, const Measurement& m, const Array<cfloat>& truth,
+                     ReconstructionOptions options, const std::vector<Device>& devices, int repetitions,
+                     Reconstruction& result) {
+  options.devices = devices;
   const auto reconstruct = [&] {
     result = {};  // what the last run holds is not for the next to find taken
     result = Reconstructor(options).run(m);
@@ -106,7 +85,7 @@ BenchResult bench_cg(const BenchRequest& request) {
                     "timed",
                     psnr));
 
-  Json figure = {{"name", "cg"}, {"operator", to_string(options.fourier)}, {"tolerance", options.tolerance}};
+  Json figure = {{"name", name}, {"operator", to_string(options.fourier)}, {"tolerance", options.tolerance}};
   figure.update(measure(repetitions, reconstruct));
   const ReconstructionTimes& s = result.seconds;
   figure["breakdown"] = {
@@ -116,12 +95,53 @@ BenchResult bench_cg(const BenchRequest& request) {
   figure["residual"] = result.convergence.residual;
   figure["psnr_db"] = psnr;
   std::int64_t device_bytes = 0;
-  for (const Device d : request.devices) device_bytes += held_memory_bytes(d);
+  for (const Device d : devices) device_bytes += held_memory_bytes(d);
   figure["device_bytes"] = device_bytes;
   figure["dtype"] = "float32";
-  figure["size"] = matrix;
+  figure["size"] = m.matrix;
   figure["samples"] = m.samples();
-  figure["coils"] = coils;
-  return {Json::array({figure}),
-          {"name", "seconds", "spread", "iterations", "residual", "psnr_db", "breakdown"}};
+  figure["coils"] = m.coils();
+  return figure;
+}
+
+}  // namespace
+
+BenchResult bench_cg(const BenchRequest& request) {
+  const Device device = request.device;
+  const bool on_gpu = device.kind == DeviceKind::cuda;
+  const Index size = on_gpu ? 128 : 64;
+  const Shape matrix = request.matrix.empty() ? Shape{size, size, size} : request.matrix;
+  if (matrix.size() < 2) throw ArgumentError("bench cg: a matrix of one axis, expected two or three");
+  const Index coils = request.coils > 0 ? request.coils : 8;
+  const Index samples = request.samples > 0 ? request.samples : count(matrix);
+  const int repetitions = request.repetitions > 0 ? request.repetitions : on_gpu ? 10 : 2;
+
+  ReconstructionOptions options{.iterations = 50, .stop = 0, .maps = MapsSource::given, .device = device};
+  const auto sampled = sampled_image(shepp_logan(static_cast<int>(matrix.size())), matrix);
+  Array<cdouble> voxels(matrix);
+  std::copy(sampled.begin(), sampled.end(), voxels.begin());
+  // Spokes leave the corners of k-space out, and so must the truth that they are to give back.
+  voxels = band_limited_image(voxels.view(), KSpaceSupport::ellipsoid);
+  Array<cfloat> truth(matrix);
+  std::transform(voxels.begin(), voxels.end(), truth.begin(), [](cdouble v) { return cfloat(v); });
+  const auto maps = smooth_maps(coils, matrix);
+  const Measurement m = scan(truth, maps, samples, device);
+  options.given_maps = maps;
+
+  Reconstruction result;
+  Json figures =
+      Json::array({time_on_devices("cg", m, truth, options, request.devices, repetitions, result)});
+  std::vector<std::string> columns = {"name",     "seconds", "spread",   "iterations",
+                                      "residual", "psnr_db", "breakdown"};
+  if (request.devices.size() > 1) {
+    const Array<cfloat> image = std::move(result.image);
+    figures.push_back(time_on_devices("cg_one_gpu", m, truth, options, {device}, repetitions, result));
+    const auto iteration = [&](int i) { return figures[i]["seconds_per_iteration"].get<double>(); };
+    figures[0]["speedup"] = figures[1]["seconds"].get<double>() / figures[0]["seconds"].get<double>();
+    figures[0]["speedup_per_iteration"] = iteration(1) / iteration(0);
+    figures[0]["relative_difference"] =
+        distance<cfloat>(image.view(), result.image.view()) / norm<cfloat>(result.image.view());
+    columns.insert(columns.begin() + 2, {"speedup", "speedup_per_iteration", "relative_difference"});
+  }
+  return {figures, columns};
 }

@@ -56,10 +56,11 @@ std::string to_string(const std::vector<Device>& devices) {
 }
 
 std::vector<Device> parse_devices(const std::string& word) {
-  if (word.rfind(gpu_prefix, 0) != 0 || word.find(',') == std::string::npos) return {parse_device(word)};
+  if (word.find(',') == std::string::npos) return {parse_device(word)};
   std::vector<Device> devices;
   const char* end = word.data() + word.size();
-  for (const char* next = word.data() + 5;; ++next) {
+  const bool is_list = word.rfind(gpu_prefix, 0) == 0;
+  for (const char* next = is_list ? word.data() + 5 : nullptr; next != nullptr; ++next) {
     Device gpu{DeviceKind::cuda, -1};
     next = read_index(next, end, gpu.index);
     if (next == nullptr || (next != end && *next != ',')) break;
@@ -69,7 +70,8 @@ std::vector<Device> parse_devices(const std::string& word) {
     devices.push_back(gpu);
     if (next == end) return devices;
   }
-  throw ArgumentError(fmt::format("device '{}' is no list of GPUs, expected cuda:N,M,...", word));
+  throw ArgumentError(
+      fmt::format("device '{}' is no list of GPUs, expected their numbers as in cuda:0,1", word));
 }
 
 }  // namespace spinloom

@@ -106,6 +106,7 @@ TEST(BenchCommand, RefusesWhatItCannotDo) {
   EXPECT_EQ(spinloom_bench("fhd --samples 0 2>/dev/null").status, 2);
   EXPECT_EQ(spinloom_bench("fhd --device cpu --rung separable_fp16 2>/dev/null").status, 2);
   EXPECT_EQ(spinloom_bench("stream --device cuda 2>/dev/null").status, 1);
+  EXPECT_EQ(spinloom_bench("fhd --device cuda:0,1 2>/dev/null").status, 2);
   if (!spinloom::cuda_status().is_usable()) {
     EXPECT_EQ(spinloom_bench("fhd --device cuda 2>/dev/null").status, 1);
   }
