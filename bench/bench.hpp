@@ -19,6 +19,7 @@ struct BenchRequest {
   std::string stencil;
   int repetitions = 0;
   spinloom::Index patch_size = 0, patch_distance = 0;
+  bool has_off_resonance = false;
   spinloom::Device device;
   std::vector<spinloom::Device> devices;  ///< several GPUs, of which `device` is the first; or that one alone
   spinloom::Progress progress;
@@ -34,7 +35,8 @@ enum BenchOptions : unsigned {
   takes_coils = 16,
   takes_stencil = 32,
   takes_patch = 256,
-  shares_gpus = 512
+  takes_off_resonance = 512,
+  shares_gpus = 1024
 };
 
 struct BenchResult {

@@ -9,6 +9,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/ops/vector_ops.hpp"
+#include "spinloom/runtime/threads.hpp"
 
 using namespace spinloom;
 
@@ -31,14 +32,21 @@ double turns(const Trajectory& k, const Shape& matrix, Index m, Index n) {
 template <class Turns>
 double error_at_some(const Array<cfloat>& in, const Array<cfloat>& out, int sign, const Turns& phase) {
   std::mt19937_64 bits(23);
-  double error = 0, size = 0;
-  for (int i = 0; i < checked; ++i) {
-    const auto j = static_cast<Index>(bits() % static_cast<std::uint64_t>(out.size()));
+  std::vector<Index> where;
+  for (int i = 0; i < checked; ++i)
+    where.push_back(static_cast<Index>(bits() % static_cast<std::uint64_t>(out.size())));
+  std::vector<cdouble> sums(where.size());
+  parallel_blocks(checked, 1, [&](Index i, Index, int) {
     cdouble sum = 0;
     for (Index n = 0; n < in.size(); ++n)
-      sum += cdouble(in[n]) * std::polar(1.0, sign * 2 * std::numbers::pi * phase(n, j));
-    error += std::norm(cdouble(out[j]) - sum);
-    size += std::norm(sum);
+      sum += cdouble(in[n]) *
+             std::polar(1.0, sign * 2 * std::numbers::pi * phase(n, where[static_cast<std::size_t>(i)]));
+    sums[static_cast<std::size_t>(i)] = sum;
+  });
+  double error = 0, size = 0;
+  for (std::size_t i = 0; i < where.size(); ++i) {
+    error += std::norm(cdouble(out[where[i]]) - sums[i]);
+    size += std::norm(sums[i]);
   }
   return std::sqrt(error / size);
 }

@@ -1,11 +1,17 @@
 #include "spinloom/nlm/nlm.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <random>
 
 #include "harness.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/nlm/tiers.hpp"
 #include "spinloom/runtime/array.hpp"
+#include "spinloom/runtime/cuda.hpp"
+#include "spinloom/runtime/threads.hpp"
 
 namespace {
 
@@ -17,104 +23,189 @@ Array<Real> volume(const Shape& matrix) {
   Shape shape = matrix;
   shape.push_back(1);
   Array<Real> image(shape);
-  std::mt19937 random(1);
-  std::normal_distribution<double> noise(0, 0.05);
-  for (Index i = 0; i < image.size(); ++i) {
-    Index rest = i;
-    double sum = 0, square = 0;
-    for (std::size_t a = matrix.size(); a-- > 0;) {
-      const double x = static_cast<double>(rest % matrix[a]), n = static_cast<double>(matrix[a]);
-      sum += x;
-      square += (2 * x / n - 1) * (2 * x / n - 1);
-      rest /= matrix[a];
+  const Index plane = image.size() / matrix[0];
+  parallel_blocks(matrix[0], 1, [&](Index first, Index, int) {
+    std::mt19937 random(static_cast<unsigned>(first) + 1);
+    std::normal_distribution<double> noise(0, 0.05);
+    for (Index i = first * plane; i < (first + 1) * plane; ++i) {
+      Index rest = i;
+      double sum = 0, square = 0;
+      for (std::size_t a = matrix.size(); a-- > 0;) {
+        const double x = static_cast<double>(rest % matrix[a]), n = static_cast<double>(matrix[a]);
+        sum += x;
+        square += (2 * x / n - 1) * (2 * x / n - 1);
+        rest /= matrix[a];
+      }
+      image[i] = static_cast<Real>(0.5 + 0.3 * std::sin(sum / 9) + (square < 0.5 ? 0.2 : 0) + noise(random));
     }
-    image[i] = static_cast<Real>(0.5 + 0.3 * std::sin(sum / 9) + (square < 0.5 ? 0.2 : 0) + noise(random));
-  }
+  });
   return image;
 }
 
-/// Largest difference from direct sums in double at some 200 voxels, over the range of the values.
+/// The part of an image that the result at a voxel depends on, and where the voxel lies in it.
 template <class Real>
-double error_at_voxels(const Array<Real>& image, const NlmOptions& options, const Array<Real>& result) {
-  Array<std::uint8_t> mask =
-      Array<std::uint8_t>::zeros(Shape(image.shape().begin(), image.shape().end() - 1));
-  std::mt19937 random(2);
-  for (int i = 0; i < 200; ++i)
-    mask[static_cast<Index>(random() % static_cast<std::uint64_t>(mask.size()))] = 1;
-  NlmMaps<Real> maps;
-  maps.mask = mask.view();
-  const Device reference{DeviceKind::reference, 0};
-  Array<Real> exact(image.shape());
-  nlm<Real>({image.data(), image.shape(), reference}, options, exact.view(), maps);
-  double low = image[0], high = image[0], worst = 0;
-  for (Index i = 0; i < image.size(); ++i) {
-    low = std::min(low, static_cast<double>(image[i]));
-    high = std::max(high, static_cast<double>(image[i]));
-    if (mask[i] != 0)
-      worst = std::max(worst, std::abs(static_cast<double>(result[i]) - static_cast<double>(exact[i])));
+Array<Real> surroundings(const Array<Real>& image, Index voxel, Index reach, Index& place) {
+  const std::size_t axes = image.shape().size() - 1;
+  Shape begin(axes), size(axes), stride(axes);
+  place = 0;
+  Index step = 1;
+  for (std::size_t a = axes; a-- > 0;) {
+    const Index n = image.shape()[a], at = voxel / step % n;
+    begin[a] = std::max<Index>(0, at - reach);
+    size[a] = std::min(n, at + reach + 1) - begin[a];
+    stride[a] = step;
+    step *= n;
   }
-  return worst / (high - low);
+  for (std::size_t a = 0; a < axes; ++a)
+    place = place * size[a] + voxel / stride[a] % image.shape()[a] - begin[a];
+  Shape shape = size;
+  shape.push_back(1);
+  Array<Real> part(shape);
+  for (Index i = 0; i < part.size(); ++i) {
+    Index rest = i, from = 0;
+    for (std::size_t a = axes; a-- > 0; rest /= size[a]) from += (begin[a] + rest % size[a]) * stride[a];
+    part[i] = image[from];
+  }
+  return part;
+}
+
+/// Largest difference from direct sums in double at 200 voxels, over the range of the values.
+template <class Real>
+double error_at_voxels(const Array<Real>& image, NlmOptions options, const Array<Real>& result) {
+  std::mt19937_64 random(2);
+  options.device = Device{DeviceKind::reference, 0};
+  double worst = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto voxel = static_cast<Index>(random() % static_cast<std::uint64_t>(image.size()));
+    Index place = 0;
+    const Array<Real> part =
+        surroundings(image, voxel, options.patch_distance[0] + options.patch_size[0], place);
+    Array<std::uint8_t> mask =
+        Array<std::uint8_t>::zeros(Shape(part.shape().begin(), part.shape().end() - 1));
+    mask[place] = 1;
+    NlmMaps<Real> maps;
+    maps.mask = mask.view();
+    Array<Real> exact(part.shape());
+    nlm<Real>(part.view(), options, exact.view(), maps);
+    const double gap = std::abs(static_cast<double>(result[voxel]) - static_cast<double>(exact[place]));
+    if (!(gap <= worst)) worst = gap;
+  }
+  const auto [low, high] = std::minmax_element(image.begin(), image.end());
+  return worst / (static_cast<double>(*high) - static_cast<double>(*low));
 }
 
 struct Figure {
   const char* name;
   NlmMode mode;
   bool in_rows;  // through the loops that serve every case, not the fused ones
-  DeviceKind device;
+  Device device;
+  bool from_host = true;  // else everything is in the GPU's memory
 };
+
+NlmOptions options_of(NlmMode mode, Index patch, Index distance) {
+  NlmOptions options;
+  options.patch_size = {patch};
+  options.patch_distance = {distance};
+  options.mode = mode;
+  options.sigma = 0.05;
+  options.h = mode == NlmMode::fast ? 0.04 : 0.03;
+  return options;
+}
+
+/// A figure of `run`, which is checked before it is timed.
+template <class Real>
+Json timed(const char* name, const Array<Real>& image, const NlmOptions& options, double bound,
+           int repetitions, const std::function<void()>& run, const std::function<Array<Real>()>& result) {
+  run();
+  Json figure = {{"name", name}};
+  const double error = error_at_voxels(image, options, result());
+  if (!(error <= bound))
+    throw NotConverged("bench nlm: " + std::string(name) + " is off by " + std::to_string(error) +
+                       " of the range; a wrong answer is not timed");
+  figure["relative_error"] = error;
+  figure.update(measure(repetitions, run));
+  const Shape matrix(image.shape().begin(), image.shape().end() - 1);
+  const double voxels = static_cast<double>(count(matrix)), seconds = figure["seconds"];
+  figure["voxels_per_second"] = voxels / seconds;
+  figure["pairs_per_second"] =
+      voxels * std::pow(2 * options.patch_distance[0] + 1, static_cast<double>(matrix.size())) / seconds;
+  figure["dtype"] = std::is_same_v<Real, float> ? "float32" : "float64";
+  figure["size"] = matrix;
+  figure["patch_size"] = options.patch_size[0];
+  figure["patch_distance"] = options.patch_distance[0];
+  return figure;
+}
 
 template <class Real>
 Json measure_nlm(const Figure& f, const Shape& matrix, Index patch, Index distance, int repetitions) {
   const Array<Real> image = volume<Real>(matrix);
-  Array<Real> result(image.shape());
-  NlmOptions options;
-  options.patch_size = {patch};
-  options.patch_distance = {distance};
-  options.mode = f.mode;
-  options.sigma = 0.05;
-  options.h = f.mode == NlmMode::fast ? 0.04 : 0.03;
-  const Array<Real> same_h = Array<Real>::full(matrix, static_cast<Real>(options.h));
+  NlmOptions options = options_of(f.mode, patch, distance);
+  const Array<Real> same_h =
+      Array<Real>::full(matrix, static_cast<Real>(options.h), f.from_host ? Device{} : f.device);
   NlmMaps<Real> maps;
   if (f.in_rows) maps.h = same_h.view();
-  const auto run = [&] {
-    nlm<Real>({image.data(), image.shape(), {f.device, 0}}, options, result.view(), maps);
-  };
-  run();
-  Json figure = {{"name", f.name}};
-  const double error = error_at_voxels(image, options, result);
+  options.device = f.device;
+  const auto nothing = std::numeric_limits<Real>::quiet_NaN();
+  Array<Real> there, result = Array<Real>::full(image.shape(), nothing, f.from_host ? Device{} : f.device);
+  if (!f.from_host) there = Array<Real>::copy_of(image.view(), f.device);
   const double bound = std::is_same_v<Real, double> ? 1e-8 : f.mode == NlmMode::fast ? 2.4e-7 : 2e-6;
-  if (!(error <= bound))
-    throw NotConverged("bench nlm: " + std::string(f.name) + " is off by " + std::to_string(error) +
-                       " of the range; a wrong answer is not timed");
-  figure["relative_error"] = error;
-  figure.update(measure(repetitions, run));
-  const double voxels = static_cast<double>(count(matrix)), seconds = figure["seconds"];
-  const double pairs = voxels * std::pow(2 * distance + 1, static_cast<double>(matrix.size()));
-  figure["voxels_per_second"] = voxels / seconds;
-  figure["pairs_per_second"] = pairs / seconds;
-  const bool is_fused = f.device == DeviceKind::cpu && !f.in_rows && f.mode == NlmMode::fast &&
+  Json figure = timed<Real>(
+      f.name, image, options, bound, repetitions,
+      [&] {
+        nlm<Real>(f.from_host ? image.view() : View<const Real>(there.view()), options, result.view(), maps);
+        synchronize(f.device);
+      },
+      [&] { return Array<Real>::copy_of(result.view(), Device{}); });
+  const bool is_fused = f.device.kind == DeviceKind::cpu && !f.in_rows && f.mode == NlmMode::fast &&
                         std::is_same_v<Real, float> && patch == 3 && matrix.size() == 3;
   // 13 vector operations for each pair, at the rate at which multiply-adds count two.
-  if (is_fused) figure["share_of_floor"] = pairs * 13 / peak_flops() / seconds;
-  figure["dtype"] = std::is_same_v<Real, float> ? "float32" : "float64";
-  figure["size"] = matrix;
-  figure["patch_size"] = patch;
-  figure["patch_distance"] = distance;
+  if (is_fused) figure["share_of_floor"] = figure["pairs_per_second"].get<double>() * 13 / peak_flops();
   return figure;
+}
+
+Json measure_tier(NlmTier tier, const Shape& matrix, Index patch, Index distance, int repetitions,
+                  Device device) {
+  const Array<float> image = volume<float>(matrix), there = Array<float>::copy_of(image.view(), device);
+  Array<float> result = Array<float>::full(image.shape(), NAN, device);
+  const NlmOptions options = options_of(NlmMode::fast, patch, distance);
+  const char* names[] = {"tier_0_shift", "tier_1_row", "tier_2_plane", "tier_3_window"};
+  return timed<float>(
+      names[static_cast<int>(tier)], image, options, 1e-5, repetitions,
+      [&] {
+        nlm_tier(tier, there.view(), options, result.view());
+        synchronize(device);
+      },
+      [&] { return Array<float>::copy_of(result.view(), Device{}); });
+}
+
+/// What a first call costs more than the next, on a machine whose cache has no kernels of it.
+Json measure_first_call(Device device, Index patch, Index distance) {
+  const Array<float> image = Array<float>::copy_of(volume<float>({33, 16, 16}).view(), device);
+  Array<float> result(image.shape(), device);
+  const NlmOptions options = options_of(NlmMode::fast, patch, distance);
+  const auto run = [&] {
+    nlm<float>(image.view(), options, result.view());
+    synchronize(device);
+  };
+  return {{"name", "first_call"},
+          {"seconds", time_once(run).seconds - time_once(run).seconds},
+          {"dtype", "float32"},
+          {"patch_size", patch},
+          {"patch_distance", distance}};
 }
 
 }  // namespace
 
 BenchResult bench_nlm(const BenchRequest& request) {
-  if (request.device.kind != DeviceKind::cpu)
-    throw BackendUnavailable(to_string(request.device),
-                             "non-local means runs on the CPU; choose --device cpu");
-  const Shape matrix = request.matrix.empty() ? Shape{128, 128, 128} : request.matrix;
+  const Device device = request.device, cpu;
+  const bool on_gpu = device.kind == DeviceKind::cuda;
+  const Index edge = on_gpu ? 500 : 128;
+  const Shape matrix = request.matrix.empty() ? Shape{edge, edge, edge} : request.matrix;
   Shape small = matrix;
   for (Index& n : small) n = std::min<Index>(n, 48);
   const Index patch = request.patch_size > 0 ? request.patch_size : 3;
   const Index distance = request.patch_distance > 0 ? request.patch_distance : 3;
-  const int repetitions = request.repetitions > 0 ? request.repetitions : 5;
+  const int repetitions = request.repetitions > 0 ? request.repetitions : on_gpu ? 10 : 5;
   BenchResult result;
   result.columns = {"name",           "dtype",   "size",   "patch_size",        "patch_distance",
                     "relative_error", "seconds", "spread", "voxels_per_second", "share_of_floor"};
@@ -122,21 +213,35 @@ BenchResult bench_nlm(const BenchRequest& request) {
     result.figures.push_back(std::move(figure));
     if (request.progress) request.progress("nlm", share, "");
   };
+  if (on_gpu) {
+    result.columns.pop_back();
+    add(measure_first_call(device, patch, distance), 0.1);
+    // The ladder: more and more of the search in shared memory, then the sums in registers.
+    for (int tier = 0; tier < 4 && matrix.size() == 3; ++tier)
+      add(measure_tier(static_cast<NlmTier>(tier), matrix, patch, distance, std::min(repetitions, 3), device),
+          0.1 * (tier + 2));
+    add(measure_nlm<float>({"fast", NlmMode::fast, false, device, false}, matrix, patch, distance,
+                           repetitions),
+        0.6);
+    add(measure_nlm<float>({"fast_from_host", NlmMode::fast, false, device, true}, matrix, patch, distance,
+                           repetitions),
+        0.7);
+    add(measure_nlm<float>({"classic", NlmMode::classic, false, device, false}, matrix, patch, distance,
+                           repetitions),
+        0.8);
+    add(measure_nlm<double>({"fast", NlmMode::fast, false, device, false}, matrix, patch, distance,
+                            repetitions),
+        1);
+    return result;
+  }
   // The ladder: scikit-image's order on one core, row by row through the caches, all of a row's shifts in registers.
-  add(measure_nlm<float>({"scikit_image_order", NlmMode::fast, false, DeviceKind::reference}, small, patch,
-                         distance, 1),
+  add(measure_nlm<float>({"scikit_image_order", NlmMode::fast, false, {DeviceKind::reference, 0}}, small,
+                         patch, distance, 1),
       0.2);
-  add(measure_nlm<float>({"rows", NlmMode::fast, true, DeviceKind::cpu}, matrix, patch, distance,
-                         repetitions),
-      0.4);
-  add(measure_nlm<float>({"fast", NlmMode::fast, false, DeviceKind::cpu}, matrix, patch, distance,
-                         repetitions),
-      0.5);
-  add(measure_nlm<float>({"classic", NlmMode::classic, false, DeviceKind::cpu}, matrix, patch, distance,
-                         repetitions),
+  add(measure_nlm<float>({"rows", NlmMode::fast, true, cpu}, matrix, patch, distance, repetitions), 0.4);
+  add(measure_nlm<float>({"fast", NlmMode::fast, false, cpu}, matrix, patch, distance, repetitions), 0.5);
+  add(measure_nlm<float>({"classic", NlmMode::classic, false, cpu}, matrix, patch, distance, repetitions),
       0.7);
-  add(measure_nlm<double>({"fast", NlmMode::fast, false, DeviceKind::cpu}, matrix, patch, distance,
-                          repetitions),
-      1);
+  add(measure_nlm<double>({"fast", NlmMode::fast, false, cpu}, matrix, patch, distance, repetitions), 1);
   return result;
 }

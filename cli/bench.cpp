@@ -44,10 +44,14 @@ struct Options {
 };
 
 void refuse_unused(const CLI::App& app, const Bench& bench) {
-  const std::pair<const char*, unsigned> all[] = {
-      {"--matrix", takes_matrix},  {"--samples", takes_samples},  {"--rung", takes_rung},
-      {"--coils", takes_coils},    {"--patch-size", takes_patch}, {"--patch-distance", takes_patch},
-      {"--stencil", takes_stencil}};
+  const std::pair<const char*, unsigned> all[] = {{"--matrix", takes_matrix},
+                                                  {"--samples", takes_samples},
+                                                  {"--rung", takes_rung},
+                                                  {"--coils", takes_coils},
+                                                  {"--patch-size", takes_patch},
+                                                  {"--patch-distance", takes_patch},
+                                                  {"--off-resonance", takes_off_resonance},
+                                                  {"--stencil", takes_stencil}};
   for (const auto& [name, bit] : all)
     if (app.count(name) > 0 && !(bench.options & bit))
       throw CLI::ValidationError(name, "bench " + bench.name + " has no use for it");
@@ -89,6 +93,8 @@ Command add_bench(CLI::App& program) {
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{99}));
   app->add_option("--patch-distance", options->request.patch_distance, "its farthest shift [voxels]")
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{99}));
+  app->add_flag("--off-resonance", options->request.has_off_resonance,
+                "with a field map of +-100 Hz over readouts of 20 ms");
   app->add_option("--stencil", options->request.stencil, "stencil to measure, or all; 7-point without it")
       ->check(CLI::IsMember(stencil_bench_names()));
   std::vector<std::string> rungs;

@@ -134,7 +134,8 @@ Tensor filter_whole(const Options& o, spinloom::Device device, const Image& imag
     spinloom::NlmOptions options = plan.options;
     options.progress = of_frame(o.console().progress(), f, plan.frames);
     const Index at = f * count(frame);
-    spinloom::nlm<Real>({values.data + at, frame, device}, options, {to + at, frame, device}, maps);
+    options.device = device;
+    spinloom::nlm<Real>({values.data + at, frame}, options, {to + at, frame}, maps);
   }
   done.seconds = clock.seconds();
   return stays ? std::move(result) : result.cast(type);
@@ -290,13 +291,15 @@ Done denoise(const Options& o, spinloom::Device device) {
           ? o.memory_limit
           : static_cast<std::uint64_t>(spinloom::detect_hardware().memory_available_bytes) / 10 * 9;
   const Tensor sample = reader->read(0, count(reader->shape()) > 0 ? 1 : 0);
-  const DenoisePlan plan = plan_denoise(o.input, reader->shape(), sample.dtype, reader->head().geometry, o);
+  DenoisePlan plan = plan_denoise(o.input, reader->shape(), sample.dtype, reader->head().geometry, o);
   const Index item = item_size(sample.dtype), working = plan.channels * (plan.in_double ? 8 : 4);
   const auto whole = base_memory + static_cast<std::uint64_t>(count(reader->shape())) *
                                        static_cast<std::uint64_t>(item + working * (item == working ? 1 : 2));
   if (whole <= limit) return run_whole(o, device);
-  if (device.kind != spinloom::DeviceKind::cpu)
-    throw spinloom::ArgumentError(o.input + ": slabs are filtered on the CPU only; choose --device cpu");
+  if (device.kind == spinloom::DeviceKind::reference)
+    throw spinloom::ArgumentError(
+        o.input + ": slabs are filtered on the CPU or a GPU; choose --device cpu, or raise --memory-limit");
+  plan.options.device = device;
   return plan.in_double ? run_slabs<double>(o, limit, *reader, sample.dtype, plan)
                         : run_slabs<float>(o, limit, *reader, sample.dtype, plan);
 }

@@ -11,6 +11,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/io/image_file.hpp"
+#include "spinloom/recon/field_map.hpp"
 #include "spinloom/recon/join_images.hpp"
 #include "spinloom/recon/load_scan.hpp"
 #include "spinloom/recon/plan.hpp"
@@ -25,7 +26,8 @@ using namespace spinloom;
 namespace {
 
 struct Options : Common {
-  std::string scan, output, maps = "estimate", matrix, units, report, output_type = "auto";
+  std::string scan, output, maps = "estimate", matrix, units, report, output_type = "auto", field_map, b0_sign = "+";
+  double dwell_us = 0;
   LoadScanOptions load;
   ReconstructionOptions recon;
   bool verify = false, keep_noise = false;
@@ -141,6 +143,21 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
           {"images", images}};
 }
 
+Json off_resonance_facts(const Options& o, const Measurement& m, const Plan& plan) {
+  const OffResonancePtr b0 = off_resonance_of(m);
+  Json facts = {{"field_map", o.field_map},
+                {"sign", o.b0_sign},
+                {"lowest_hz", b0->lowest_hz()},
+                {"highest_hz", b0->highest_hz()},
+                {"readout_seconds", b0->last_s() - b0->first_s()}};
+  if (plan.segments.segments > 0)
+    facts.update({{"time_segments", plan.segments.segments}, {"largest_error", plan.segments.error}});
+  if (plan.normal_segments.segments > 0)
+    facts.update({{"normal_convolutions", plan.normal_segments.segments},
+                  {"normal_largest_error", plan.normal_segments.error}});
+  return facts;
+}
+
 void run(Options& o) {
   o.recon.devices = o.start_several();
   o.recon.device = o.recon.devices.front();
@@ -164,6 +181,7 @@ void run(Options& o) {
                                  fmt::format("'{}' has one axis, expected Y,X or Z,Y,X", o.matrix));
   }
   if (!o.units.empty()) o.load.unit = parse_trajectory_unit(o.units);
+  o.load.dwell_s = 1e-6 * o.dwell_us;
   Assembled scan = load_scan(o.scan, o.load);
   for (const std::string& line : scan.report.text()) console.note(line);
   if (scan.measurements.empty())
@@ -179,6 +197,7 @@ void run(Options& o) {
   }
   if (!o.keep_noise) given = whiten_scan(scan, given, log);
   o.recon.given_maps = given;
+  if (!o.field_map.empty()) attach_field_map(o.field_map, o.b0_sign == "-" ? -1 : 1, scan.measurements);
   const double read_seconds = seconds_since(clock);
 
   const Plan plan = make_plan(o, scan.measurements.front(), console);
@@ -225,6 +244,7 @@ void run(Options& o) {
   Json facts = facts_of(o, results, plan, read_seconds);
   facts["output_type"] = magnitude ? "magnitude" : "complex";
   if (o.verify) facts["verify"] = verified;
+  if (!o.field_map.empty()) facts["off_resonance"] = off_resonance_facts(o, scan.measurements.front(), plan);
   facts["warnings"] = warnings;
   check_interrupt();
   std::string report;
@@ -348,6 +368,15 @@ Command add_recon(CLI::App& program) {
   app->add_option("--output-type", o->output_type, "magnitude, complex, or auto (complex in npy and cfl)")
       ->check(CLI::IsMember({"auto", "magnitude", "complex"}))
       ->capture_default_str();
+  auto* field_map =
+      app->add_option("--field-map", o->field_map, "off-resonance of each voxel [Hz], an image on the scan's matrix");
+  app->add_option("--b0-sign", o->b0_sign, "sign of the field map: + where a voxel turns as exp(-2 pi i f t)")
+      ->check(CLI::IsMember({"+", "-"}))
+      ->needs(field_map)
+      ->capture_default_str();
+  app->add_option("--dwell", o->dwell_us, "time between two samples [us], for a scan that does not say it")
+      ->check(above(0))
+      ->needs(field_map);
   app->add_option("--report", o->report, "folder for an HTML report with slices and the convergence curve");
   app->add_flag("--verify", o->verify,
                 "compare the operator with the exact DFT in double on a random subset");

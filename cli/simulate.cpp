@@ -13,14 +13,16 @@
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/mri/simulate.hpp"
 #include "spinloom/ops/vector_ops.hpp"
-#include "spinloom/runtime/cuda.hpp"
+#include "spinloom/recon/field_map.hpp"
+#include "spinloom/runtime/threads.hpp"
 
 using namespace spinloom;
 
 namespace {
 
 struct Simulate : Common {
-  std::string phantom, matrix, fov_mm, output;
+  std::string phantom, matrix, fov_mm, output, field_map;
+  double dwell_us = 5;
   TrajectoryChoice trajectory;
   Index coils = 8;
   double noise = 0, snr_db = 0;
@@ -28,7 +30,6 @@ struct Simulate : Common {
   unsigned seed = 1;
 
   void run() const;
-  Device choose(const struct Object& object) const;
 };
 
 /// What is scanned: ellipsoids with a closed form, or voxels.
@@ -86,6 +87,14 @@ Geometry centred(const Shape& matrix, const std::vector<double>& fov_mm) {
   return geometry;
 }
 
+/// The field map, and each sample's time from its readout's start.
+OffResonancePtr load_off_resonance(const std::string& path, const SimulatedScan& scan) {
+  Array<double> times({scan.readouts.trajectory->samples()});
+  for (Index m = 0; m < times.size(); ++m)
+    times[m] = 1e-6 * scan.dwell_us * double(m % scan.readouts.samples_per_readout);
+  return std::make_shared<OffResonance>(load_field_map(path, scan.matrix), std::move(times));
+}
+
 /// "240", or one number per axis in the order of --matrix.
 std::vector<double> parse_fov(const std::string& text, const Shape& matrix, const Geometry& geometry) {
   std::vector<double> fov;
@@ -108,19 +117,8 @@ std::vector<double> parse_fov(const std::string& text, const Shape& matrix, cons
   return given;
 }
 
-/// `auto` is the CPU for a phantom, which has a closed form there and none on a GPU.
-Device Simulate::choose(const Object& object) const {
-  const Device chosen = start(object.voxels || device != "auto" ? Gpu::accepted : Gpu::refused);
-  if (object.phantom && chosen.kind == DeviceKind::cuda)
-    throw BackendUnavailable(
-        "cuda",
-        "the closed form of a phantom of ellipsoids is computed on the CPU only; choose --device "
-        "cpu, or scan an image file");
-  if (chosen.kind == DeviceKind::cuda) held_memory_bytes(chosen);  // is it there? before all else
-  return chosen;
-}
-
 void Simulate::run() const {
+  set_thread_count(threads);
   const auto begun = std::chrono::steady_clock::now();
   const Console talk = console();
   const bool noisy = noise > 0 || has_snr;
@@ -130,7 +128,6 @@ void Simulate::run() const {
   const std::size_t asked_axes = static_cast<std::size_t>(std::count(matrix.begin(), matrix.end(), ',')) + 1;
   const int dims = trajectory.dims(matrix.empty() ? 3 : asked_axes);
   const Object object = load_object(phantom, dims, talk.log());
-  const Device where = choose(object);
   SimulatedScan scan;
   scan.matrix = matrix.empty() && object.voxels ? object.voxels->shape() : parse_matrix("--matrix", matrix);
   if (static_cast<int>(scan.matrix.size()) != dims)
@@ -154,9 +151,12 @@ void Simulate::run() const {
                         to_string(scan.matrix), scan.readouts.readouts, scan.readouts.samples_per_readout,
                         coils, coils == 1 ? "" : "s"));
 
+  const Device where = start(Gpu::accepted);
   SimulationOptions options{
       .coils = coils, .sigma = noise, .seed = seed, .device = where, .progress = talk.progress()};
   if (has_snr) options.snr_db = snr_db;
+  scan.dwell_us = dwell_us;
+  if (!field_map.empty()) options.off_resonance = load_off_resonance(field_map, scan);
   Simulation made = object.phantom
                         ? simulate_scan(*object.phantom, scan.readouts, scan.matrix, options)
                         : simulate_scan(object.voxels->view(), scan.readouts, scan.matrix, options);
@@ -189,6 +189,10 @@ void Simulate::run() const {
                 {"coil_fit_residual", made.coil_fit_residual},
                 {"device", to_string(where)},
                 {"seconds", seconds}};
+  if (!field_map.empty()) {
+    facts["field_map"] = field_map;
+    facts["dwell_us"] = dwell_us;
+  }
   facts["snr_db"] = made.sigma > 0 ? Json(made.snr_db) : Json(nullptr);
   talk.result(facts, fmt::format("{} samples per coil written to {} ({:.1f} s)", samples,
                                  files.paths().front(), seconds));
@@ -218,6 +222,9 @@ Command add_simulate(CLI::App& program) {
                   "noise by signal-to-noise ratio instead: mean |k-space|^2 over its variance [dB]")
       ->check(within(-200, 200))
       ->excludes(noise);
+  app->add_option("--field-map", s->field_map,
+                  "off-resonance of each voxel of an image [Hz], on its matrix: phase exp(-2 pi i f t)");
+  app->add_option("--dwell", s->dwell_us, "time between two samples [us]")->check(above(0))->capture_default_str();
   app->add_option("--seed", s->seed, "for noise and random trajectories")->capture_default_str();
   app->add_option("-o,--output", s->output,
                   "scan.mrd or .h5 (ISMRMRD), scan.cfl (BART: NAME, NAME_traj), scan.npy (NAME_ksp, "
@@ -233,6 +240,13 @@ Command add_simulate(CLI::App& program) {
             s->has_snr = app->count("--snr-db") > 0;
             if (s->matrix.empty() && (s->phantom == "shepp-logan" || ends_with(s->phantom, ".json")))
               throw CLI::RequiredError("--matrix");
+            const bool is_analytic = s->phantom == "shepp-logan" || ends_with(s->phantom, ".json");
+            if (!s->field_map.empty() && is_analytic)
+              throw CLI::ValidationError("--field-map",
+                                         "needs an image to scan; " + s->phantom + " has no voxels to turn");
+            if (app->count("--dwell") > 0 && s->field_map.empty() && scan_format(s->output) != ScanFormat::mrd)
+              throw CLI::ValidationError(
+                  "--dwell", "has no place in '" + s->output + "' and no meaning without --field-map");
             scan_format(s->output);
             s->run();
           }};

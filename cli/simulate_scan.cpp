@@ -57,7 +57,7 @@ void write_mrd_scan(const std::string& path, const SimulatedScan& scan) {
   description.slice_thickness_mm = scan.geometry.voxel_size()[2];
   description.samples_per_line = scan.readouts.samples_per_readout;
   description.kind = scan.kind;
-  description.sample_time_us = description.noise_sample_time_us = 5;
+  description.sample_time_us = description.noise_sample_time_us = scan.dwell_us;
   if (!scan.noise.empty()) description.noise = scan.noise.view();
   description.geometry = scan.geometry;
   write_mrd(path, make_raw_scan(description), replace);

@@ -13,6 +13,7 @@ struct SimulatedScan {
   spinloom::Geometry geometry;
   spinloom::Readouts readouts;
   std::string kind;                          ///< trajectory word of the MRD header
+  double dwell_us = 5;                       ///< between samples, where the format has a place for it
   spinloom::Array<spinloom::cfloat> kspace;  ///< [coils, samples], noise included
   spinloom::Array<spinloom::cfloat> noise;   ///< [coils, samples] of a noise scan, or empty
   spinloom::Array<spinloom::cfloat> maps;    ///< [coils, matrix...]

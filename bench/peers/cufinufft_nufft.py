@@ -1,8 +1,9 @@
 """cuFINUFFT (PyPI: cufinufft) on the problem of `spinloom bench nufft --device cuda`: cufinufft_nufft.py [SPINLOOM].
 
 Prints one JSON line per type and tolerance: both medians on the GPU's own clock, the ratio, cuFINUFFT's relative L2 error
-against a sum in double on a random subset, and which of its methods and grids was the fastest. Plans and sorted points
-are kept by both, as in an iterative reconstruction, and both transform all coils in one call.
+against a sum in double on a random subset, and which of its methods and grids was the fastest of those whose error is
+at most twice the tolerance. Plans and sorted points are kept by both, as in an iterative reconstruction, and both
+transform all coils in one call.
 """
 import json
 import statistics
@@ -51,7 +52,7 @@ def milliseconds(work, repetitions):
 
 
 def candidates(kind, tolerance, k, given):
-    """Every method and grid of cuFINUFFT that takes this problem: (description, plan, milliseconds of a few runs)."""
+    """Every method and grid of cuFINUFFT that takes this problem: (description, plan, milliseconds of a few runs, error)."""
     for method in (0, 1, 2, 3, 4):
         for upsampling in (2.0, 1.25):
             try:
@@ -61,7 +62,8 @@ def candidates(kind, tolerance, k, given):
                 plan.setpts(*k)
                 plan.execute(given)
                 spent = milliseconds(lambda: plan.execute(given), 4)
-                yield f"method {method}, upsampling {upsampling:g}", plan, statistics.median(spent[1:])
+                error = relative_error(kind, k, given, plan.execute(given))
+                yield f"method {method}, upsampling {upsampling:g}", plan, statistics.median(spent[1:]), error
             except RuntimeError as refused:
                 print(f"# {kind} {tolerance:g} method {method}, upsampling {upsampling:g}: {refused}", file=sys.stderr)
 
@@ -82,11 +84,13 @@ def best_plans(k, given):
     for tolerance in TOLERANCES:
         for kind in ("type1", "type2"):
             tried = list(candidates(kind, tolerance, k, given[kind]))
-            for name, _, spent in tried:
-                print(f"# {kind} {tolerance:g} {name}: {spent:.3f} ms", file=sys.stderr)
-            name, plan, _ = min(tried, key=lambda each: each[2])
-            error = relative_error(kind, k, given[kind], plan.execute(given[kind]))
-            best[kind, tolerance] = (name, plan, error)
+            for name, _, spent, error in tried:
+                print(f"# {kind} {tolerance:g} {name}: {spent:.3f} ms, error {error:.2g}", file=sys.stderr)
+            # What our own figures must keep to as well; some of its grids miss the tolerance by more.
+            kept = [each for each in tried if each[3] <= 2 * tolerance]
+            if kept:
+                name, plan, _, error = min(kept, key=lambda each: each[2])
+                best[kind, tolerance] = (name, plan, error)
     return best
 
 

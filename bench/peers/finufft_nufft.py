@@ -48,7 +48,7 @@ def main():
             error = relative_error(kind, k, given, plan.execute(given), random)
             peers[kind, tolerance] = (plan, given, error)
     for _ in range(ROUNDS):
-        run = subprocess.run([SPINLOOM, "bench", "nufft", "--json", "--quiet", "--repetitions", str(REPETITIONS)],
+        run = subprocess.run([SPINLOOM, "bench", "nufft", "--device", "cpu", "--json", "--quiet", "--repetitions", str(REPETITIONS)],
                              check=True, capture_output=True, text=True)
         run = json.loads(run.stdout)
         for figure in run["figures"]:

@@ -54,7 +54,8 @@ def denoise_nl_means(
     mask           bool or uint8 [spatial]: where it is 0 the voxel is copied; it still serves its neighbours
     compat         "scikit-image" gives its results also where they are a defect: NaN that spreads over the image,
                    overflow in classic mode, axes of one element dropped
-    device         "auto", "cpu" or "reference" (serial; scikit-image's very bits)
+    device         "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1" or "reference" (serial; scikit-image's very
+                   bits). A GPU takes arrays in host memory of any size, a slab at a time
     progress       called as progress(stage, fraction, detail)
 
     Errors   TypeError for complex images; ShapeError and ArgumentError for what does not fit

@@ -92,14 +92,24 @@ struct Settings {
 };
 
 template <class Real>
-Array<Real> filter(const Tensor& image, const Settings& s, const Log& log) {
-  const Device device =
-      s.device == "reference" ? Device{DeviceKind::reference, 0} : choose_device(s.device, log);
-  const Shape shape = nlm_working_shape(image.shape, s.channel_axis);
+Array<Real> filter(const Given& given, const Settings& s, const Log& log) {
+  NlmOptions options = s.options;
+  options.device = s.device == "reference" ? Device{DeviceKind::reference, 0} : choose_device(s.device, log);
+  const Shape shape = nlm_working_shape(given.shape, s.channel_axis);
   const Shape spatial(shape.begin(), shape.end() - 1);
-  Array<Real> values(shape), filtered(shape), h, sigma, guide;
-  with_elements(image,
-                [&](const auto& elements) { nlm_import(elements, s.channel_axis, s.range, values.view()); });
+  const auto axes = static_cast<Index>(given.shape.size());
+  const bool keeps_order = !s.channel_axis || *s.channel_axis == -1 || *s.channel_axis == axes - 1;
+  // What is as nlm() takes it is read where it lies.
+  const bool is_ready = keeps_order && given.dtype == Tensor::dtype_of<Real>() && given.is_packed();
+  Array<Real> values, h, sigma, guide;
+  if (!is_ready) {
+    values = Array<Real>(shape);
+    with_elements(real_image(given), [&](const auto& elements) {
+      nlm_import(elements, s.channel_axis, s.range, values.view());
+    });
+  }
+  const View<const Real> image = is_ready ? View<const Real>(reinterpret_cast<const Real*>(given.data), shape)
+                                          : std::as_const(values).view();
   NlmMaps<Real> maps{
       .h = s.h.view(h), .sigma = s.sigma.view(sigma), .guide = s.guide.view(guide), .mask = {}};
   if (maps.guide.data != nullptr && maps.guide.shape == spatial) maps.guide.shape.push_back(1);
@@ -108,11 +118,15 @@ Array<Real> filter(const Tensor& image, const Settings& s, const Log& log) {
     mask = to_tensor(*s.mask);
     maps.mask = {reinterpret_cast<const std::uint8_t*>(mask.bytes.data()), mask.shape};
   }
-  // The library reads from host memory also for a GPU, whose backend takes what it needs from there.
-  nlm<Real>({values.data(), shape, device}, s.options, filtered.view(), maps);
-  if (s.options.compat == NlmCompat::scikit_image)
-    return nlm_export_squeezed<Real>(filtered.view(), s.channel_axis, s.options.mode);
-  Array<Real> result(image.shape);
+  Array<Real> result(given.shape);
+  if (keeps_order && options.compat == NlmCompat::none) {
+    nlm<Real>(image, options, result.view().reshaped(shape), maps);
+    return result;
+  }
+  Array<Real> filtered(shape);
+  nlm<Real>(image, options, filtered.view(), maps);
+  if (options.compat == NlmCompat::scikit_image)
+    return nlm_export_squeezed<Real>(filtered.view(), s.channel_axis, options.mode);
   nlm_export<Real>(filtered.view(), s.channel_axis, result.view());
   return result;
 }
@@ -123,8 +137,8 @@ nb::object denoise(nb::handle image_, const nb::dict& o, nb::handle progress) {
   Settings s(o);
   s.options.progress = call.progress();
   if (given.dtype == DType::f32 || given.dtype == DType::f16)
-    return to_numpy(call.run([&] { return filter<float>(real_image(given), s, call.log()); }));
-  return to_numpy(call.run([&] { return filter<double>(real_image(given), s, call.log()); }));
+    return to_numpy(call.run([&] { return filter<float>(given, s, call.log()); }));
+  return to_numpy(call.run([&] { return filter<double>(given, s, call.log()); }));
 }
 
 std::vector<double> sigmas(nb::handle image_, std::optional<Index> channel_axis) {

@@ -39,11 +39,11 @@ void require_sensible(const NufftOptions& options) {
 }
 
 /// The grid of axes that need one: an axis of one voxel has r = 0, so that its coordinate does not matter.
-Shape grid_for(const Shape& matrix, double oversampling) {
+Shape grid_for(const Shape& matrix, double oversampling, const GridCosts& costs) {
   Shape grid;
   for (const Index n : matrix)
     grid.push_back(n == 1 ? 1
-                          : cpu::next_smooth(static_cast<Index>(std::ceil(oversampling * double(n) - 1e-9))));
+                          : costs.next_size(static_cast<Index>(std::ceil(oversampling * double(n) - 1e-9))));
   return grid;
 }
 
@@ -90,7 +90,13 @@ double cost(const Shape& grid, int width, Index samples, int axes) {
 }  // namespace
 
 template <class Real>
-GridChoice choose_grid(const Shape& matrix, Index samples, const NufftOptions& options) {
+GridCosts cpu_grid_costs() {
+  return {cpu::next_smooth, cost<Real>};
+}
+
+template <class Real>
+GridChoice choose_grid(const Shape& matrix, Index samples, const NufftOptions& options,
+                       const GridCosts& costs) {
   require_sensible(options);
   const int axes = std::max<int>(
       1, static_cast<int>(std::count_if(matrix.begin(), matrix.end(), [](Index n) { return n > 1; })));
@@ -102,7 +108,7 @@ GridChoice choose_grid(const Shape& matrix, Index samples, const NufftOptions& o
   double least_cost = std::numeric_limits<double>::infinity();
   best.tolerance = std::numeric_limits<double>::infinity();
   for (const double candidate : candidates) {
-    const Shape grid = grid_for(matrix, candidate);
+    const Shape grid = grid_for(matrix, candidate, costs);
     // The axis with the fewest cells per voxel stands for all.
     Index voxels = 1, cells = 8;
     for (std::size_t d = 0; d < matrix.size(); ++d)
@@ -118,7 +124,7 @@ GridChoice choose_grid(const Shape& matrix, Index samples, const NufftOptions& o
       const double error = expected_error<Real>(kernel, matrix, grid);
       if (error < best.tolerance) best = {kernel, grid, error, false};
       if (error > margin * tolerance) continue;
-      const double price = cost<Real>(grid, width, samples, axes);
+      const double price = costs.time(grid, width, samples, axes);
       if (price < least_cost) {
         least_cost = price;
         cheapest = {kernel, grid, error, options.tolerance == tolerance};
@@ -129,7 +135,9 @@ GridChoice choose_grid(const Shape& matrix, Index samples, const NufftOptions& o
   return std::isfinite(least_cost) ? cheapest : best;
 }
 
-template GridChoice choose_grid<float>(const Shape&, Index, const NufftOptions&);
-template GridChoice choose_grid<double>(const Shape&, Index, const NufftOptions&);
+template GridCosts cpu_grid_costs<float>();
+template GridCosts cpu_grid_costs<double>();
+template GridChoice choose_grid<float>(const Shape&, Index, const NufftOptions&, const GridCosts&);
+template GridChoice choose_grid<double>(const Shape&, Index, const NufftOptions&, const GridCosts&);
 
 }  // namespace spinloom

@@ -9,13 +9,23 @@
 #include "spinloom/fourier/dft.hpp"
 
 namespace spinloom {
+namespace {
+
+template <class Real>
+GridChoice choose_grid_for(Device device, const Shape& matrix, Index samples, const NufftOptions& options) {
+  return device.kind == DeviceKind::cuda
+             ? choose_grid<Real>(matrix, samples, options, cuda::nufft_grid_costs<Real>())
+             : choose_grid<Real>(matrix, samples, options);
+}
+
+}  // namespace
 
 template <class Real>
 OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils,
                              const NufftOptions& options, Device device) {
   trajectory->require_fits(matrix);
   if (coils < 1) throw ArgumentError(fmt::format("NUFFT: {} coils, expected at least 1", coils));
-  const GridChoice choice = choose_grid<Real>(matrix, trajectory->samples(), options);
+  const GridChoice choice = choose_grid_for<Real>(device, matrix, trajectory->samples(), options);
   if (device.kind == DeviceKind::reference)
     return make_dft<Real>(std::move(trajectory), std::move(matrix), coils, device);
   if (!choice.reached)
@@ -34,7 +44,7 @@ OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape
 template <class Real>
 std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, Index coils, const NufftOptions& options,
                                 Device device) {
-  const GridChoice choice = choose_grid<Real>(matrix, samples, options);
+  const GridChoice choice = choose_grid_for<Real>(device, matrix, samples, options);
   return device.kind == DeviceKind::cuda
              ? cuda::nufft_memory_bytes<Real>(matrix, samples, coils, choice, options.tolerance, device)
              : cpu::Nufft<Real>::memory_bytes(matrix, samples, choice);

@@ -31,7 +31,7 @@ void shifted_weights(const Trajectory& k, const Shape& matrix, View<const double
         turns += part - std::rint(part);
       }
       const double w = weights.data == nullptr ? 1.0 : weights[m];
-      out[m] = std::complex<Real>(std::polar(w, 2 * std::numbers::pi * turns));
+      out[m] = std::complex<Real>(w * std::polar(1.0, 2 * std::numbers::pi * turns));  // w of either sign
     }
   });
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "mri/cuda/phantom.hpp"
 #include "mri/ellipsoid_kernel.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/mri/coils.hpp"
@@ -48,7 +49,7 @@ CoilSums uniform_coil(int dims) {
 }
 
 Array<cdouble> phantom_kspace(const Phantom& phantom, const CoilSums& coils, const Trajectory& trajectory,
-                              const Shape& matrix, const Progress& progress) {
+                              const Shape& matrix, const Progress& progress, Device device) {
   if (phantom.dims != trajectory.dims() || coils.dims != phantom.dims ||
       static_cast<int>(matrix.size()) != phantom.dims || phantom.dims < 2)
     throw ShapeError(
@@ -60,6 +61,10 @@ Array<cdouble> phantom_kspace(const Phantom& phantom, const CoilSums& coils, con
 
   const Index samples = trajectory.samples(), n_coils = coils.coils();
   Array<cdouble> y({n_coils, samples});
+  if (device.kind == DeviceKind::cuda) {
+    cuda::phantom_kspace(terms, coils.terms(), trajectory, device, y.view(), progress);
+    return y;
+  }
   const auto threads = static_cast<std::size_t>(thread_count());
   std::vector<Array<double>> sums(threads), balls(threads);
   const auto block = [&](Index begin, Index end, int thread) {

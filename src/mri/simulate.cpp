@@ -20,12 +20,12 @@ Array<cfloat> narrowed(const Array<cdouble>& values) {
 }
 
 Array<cdouble> scan_voxels(View<const cdouble> voxels, const Array<cdouble>& maps, const Readouts& readouts,
-                           const Shape& matrix, Device device) {
+                           const Shape& matrix, const OffResonancePtr& off_resonance, Device device) {
   const Index coils = maps.shape()[0];
   Array<cdouble> seen(maps.shape());
   for (Index i = 0; i < maps.size(); ++i) seen[i] = maps[i] * voxels[i % voxels.size()];
   Array<cdouble> y({coils, readouts.trajectory->samples()});
-  make_dft<double>(readouts.trajectory, matrix, coils, device)->forward(seen.view(), y.view());
+  make_dft<double>(readouts.trajectory, matrix, off_resonance, coils, device)->forward(seen.view(), y.view());
   return y;
 }
 
@@ -67,13 +67,11 @@ Simulation simulate(const Readouts& readouts, const Shape& matrix, const Simulat
 
 Simulation simulate_scan(const Phantom& phantom, const Readouts& readouts, const Shape& matrix,
                          const SimulationOptions& options) {
-  if (options.device.kind == DeviceKind::cuda)
-    throw BackendUnavailable("cuda",
-                             "the closed form of a phantom of ellipsoids is computed on the CPU only; choose "
-                             "--device cpu, or scan an "
-                             "image of voxels");
+  if (options.off_resonance != nullptr)
+    throw ArgumentError(
+        "simulation: off-resonance needs an image of voxels, but a phantom of known transform was given");
   Simulation made = simulate(readouts, matrix, options, [&](const CoilSums& sums, const Array<cdouble>&) {
-    return phantom_kspace(phantom, sums, *readouts.trajectory, matrix, options.progress);
+    return phantom_kspace(phantom, sums, *readouts.trajectory, matrix, options.progress, options.device);
   });
   made.truth = band_limited_image(phantom, matrix, readouts.support);
   return made;
@@ -83,7 +81,7 @@ Simulation simulate_scan(View<const cdouble> voxels, const Readouts& readouts, c
                          const SimulationOptions& options) {
   require_shape("simulation", "image", voxels.shape, matrix);
   Simulation made = simulate(readouts, matrix, options, [&](const CoilSums&, const Array<cdouble>& maps) {
-    return scan_voxels(voxels, maps, readouts, matrix, options.device);
+    return scan_voxels(voxels, maps, readouts, matrix, options.off_resonance, options.device);
   });
   made.truth = band_limited_image(voxels, readouts.support);
   return made;

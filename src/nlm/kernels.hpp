@@ -3,7 +3,7 @@
 
 namespace spinloom {
 
-/// What nlm() asks of a backend. The problem is checked, views are on the right device.
+/// What nlm() asks of a backend. The problem is checked; views are in host memory, or all in that of problem.device.
 template <class Real>
 using NlmKernel = void (*)(const NlmProblem& problem, View<const Real> image, const NlmMaps<Real>& maps,
                            View<Real> result, const Progress& progress);
@@ -14,6 +14,12 @@ void nlm(const NlmProblem& problem, View<const Real> image, const NlmMaps<Real>&
          const Progress& progress);
 }
 namespace cpu {
+template <class Real>
+void nlm(const NlmProblem& problem, View<const Real> image, const NlmMaps<Real>& maps, View<Real> result,
+         const Progress& progress);
+}
+
+namespace cuda {
 template <class Real>
 void nlm(const NlmProblem& problem, View<const Real> image, const NlmMaps<Real>& maps, View<Real> result,
          const Progress& progress);

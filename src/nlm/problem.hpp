@@ -19,6 +19,7 @@ struct NlmProblem {
   NlmMode mode = NlmMode::fast;
   NlmNoise noise = NlmNoise::gaussian;
   NlmCompat compat = NlmCompat::none;
+  Device device;  ///< where it is computed
 
   Index voxels() const { return extent[0] * extent[1] * extent[2] * extent[3]; }
   bool compares_nothing() const;  ///< patches of one voxel along all axes: all weights are equal

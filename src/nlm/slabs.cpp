@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "nlm/cpu/filter.hpp"
+#include "nlm/cuda/nlm.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/array.hpp"
 
@@ -39,6 +40,10 @@ class Window {
   Array<T> data_;
 };
 
+bool is_on_gpu(const NlmOptions& options) {
+  return options.device && options.device->kind == DeviceKind::cuda;
+}
+
 Index most_planes_around(const NlmProblem& problem, Index extent, Index planes) {
   Index most = 0;
   for (Index begin = 0; begin < extent; begin += planes) {
@@ -54,6 +59,8 @@ Index nlm_slab_bytes(const Shape& image, const NlmOptions& options, Index item_s
                      Index planes) {
   const NlmProblem problem = make_nlm_problem(image, options, NlmMaps<float>());
   const Index plane = count(image) / image[0], voxels = plane / image.back();
+  if (is_on_gpu(options))  // a plane that no buffer holds is put together on its way
+    return static_cast<Index>(cuda::nlm_buffer_bytes()) + 2 * plane * item_size;
   return plane * item_size * (most_planes_around(problem, image[0], planes) + std::min(planes, image[0])) +
          (has_mask ? voxels * std::min(planes, image[0]) : 0);
 }
@@ -65,7 +72,15 @@ void nlm_slabs(const Shape& image, PlaneSource<Real>& source, const NlmOptions& 
     throw ArgumentError(fmt::format("nlm_slabs: slabs of {} planes, expected 1 or more", planes));
   if (options.compat == NlmCompat::scikit_image)
     throw ArgumentError("nlm_slabs: scikit-image's defects depend on the whole image; leave compat away");
-  const NlmProblem problem = make_nlm_problem(image, options, NlmMaps<Real>());
+  NlmProblem problem = make_nlm_problem(image, options, NlmMaps<Real>());
+  if (is_on_gpu(options)) {
+    problem.device = *options.device;
+    cuda::NlmSources<Real> sources;
+    sources.image = &source;
+    sources.mask = mask;
+    return cuda::nlm_slabs(problem, sources, {problem.h, problem.sigma}, sink,
+                           std::min(planes, cuda::nlm_slab_planes(problem, sources)), options.progress);
+  }
   const Index extent = image[0], plane = count(image) / extent, axis = nlm_axes - problem.axes;
   planes = std::min(planes, extent);
   Window<Real> values(source, plane, most_planes_around(problem, extent, planes));

@@ -8,6 +8,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/fourier/toeplitz.hpp"
+#include "spinloom/recon/field_map.hpp"
 #include "spinloom/runtime/cuda.hpp"
 
 namespace spinloom {
@@ -79,12 +80,21 @@ DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o, I
   needs.images = o.method == Method::cg ? (o.regularisation == Regularisation::none ? 5 : 6) : 1;
   needs.asked_batch = o.combination == Combination::rss ? 1 : o.coil_batch;
   const bool is_cg = o.method == Method::cg;
-  needs.operators = [kind = o.fourier, matrix = m.matrix, samples = m.samples(), device = o.device, is_cg,
+  const OffResonancePtr b0 = off_resonance_of(m);
+  const Index segments =
+      b0 != nullptr && o.fourier != FourierKind::dft ? time_segments(*b0, o.tolerance).segments : 0;
+  needs.operators = [has_field = b0 != nullptr, segments, kind = o.fourier, matrix = m.matrix,
+                     samples = m.samples(), device = o.device, is_cg,
                      nufft = NufftOptions{.tolerance = o.tolerance}](Index batch) -> std::int64_t {
     // Positions as fixed-point numbers, and the tables of at least one coil.
-    if (kind == FourierKind::dft) return 24 * samples + 2 * image_bytes(matrix);
+    if (kind == FourierKind::dft && !has_field) return 24 * samples + 2 * image_bytes(matrix);
+    // With a field, snapshots' operands and sums as well, of at least one snapshot, and several samples' weights.
+    if (kind == FourierKind::dft)
+      return 64 * samples + (2 + 4 * batch) * image_bytes(matrix) + (Index{5} << 28);
     std::int64_t bytes = nufft_memory_bytes<float>(matrix, samples, batch, nufft, device);
-    if (kind == FourierKind::toeplitz && is_cg)
+    if (has_field)  // weights of samples; one segment's images and samples, and its factors
+      bytes += (4 * segments + 16 + 8 * batch) * samples + (2 + batch) * image_bytes(matrix);
+    else if (kind == FourierKind::toeplitz && is_cg)
       bytes += toeplitz_memory_bytes<float>(matrix, batch, nufft, device);
     return bytes;
   };

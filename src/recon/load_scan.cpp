@@ -55,6 +55,17 @@ std::string smallest_matrix(const TrajectoryFile& file) {
   return text;
 }
 
+/// Sample m is taken dwell_s times its place in its readout of `length` samples.
+void time_samples(Assembled& scan, Index length, double dwell_s) {
+  if (dwell_s <= 0 || length < 1) return;
+  for (Measurement& m : scan.measurements) {
+    m.sample_times_s.resize(static_cast<std::size_t>(m.samples()));
+    for (Index i = 0; i < m.samples(); ++i)
+      m.sample_times_s[static_cast<std::size_t>(i)] = static_cast<float>(dwell_s * double(i % length));
+  }
+  scan.image_sample_time_s = dwell_s;
+}
+
 /// Positions of a full grid, in the order of its elements.
 Array<double> grid_positions(const Shape& matrix) {
   const Index dims = static_cast<Index>(matrix.size()), samples = count(matrix);
@@ -87,7 +98,9 @@ Assembled cartesian(const std::string& path, Array<cfloat> kspace, const LoadSca
                               PlainTrajectory::Layout::columns_first, PlainTrajectory::Order::zyx};
   const Index coils = kspace.shape()[0];
   return with_context(path, [&] {
-    return assemble_arrays(plain, View<const cfloat>(kspace.data(), {coils, count(matrix)}), matrix, o.log);
+    auto scan = assemble_arrays(plain, View<const cfloat>(kspace.data(), {coils, count(matrix)}), matrix, o.log);
+    time_samples(scan, matrix.back(), o.dwell_s);
+    return scan;
   });
 }
 
@@ -99,8 +112,16 @@ Assembled on_trajectory(const std::string& path, const Array<cfloat>& kspace, co
                     file.plain.unit == TrajectoryUnit::cycles_per_fov
                         ? " (the trajectory spans at least " + smallest_matrix(file) + ")"
                         : ""));
-  return with_context(path + " on " + o.trajectory,
-                      [&] { return assemble_arrays(file.plain, kspace.view(), o.matrix, o.log); });
+  return with_context(path + " on " + o.trajectory, [&] {
+    auto scan = assemble_arrays(file.plain, kspace.view(), o.matrix, o.log);
+    // The last axis of samples, of whichever array has several; a mere list is one readout.
+    const Shape& k = file.values.shape();
+    const bool first = file.plain.layout == PlainTrajectory::Layout::columns_first;
+    Shape samples = first ? Shape(k.begin() + 1, k.end()) : Shape(k.begin(), k.end() - 1);
+    if (samples.size() < 2 && kspace.shape().size() > 1) samples = kspace.shape();
+    time_samples(scan, samples.back(), o.dwell_s);
+    return scan;
+  });
 }
 
 Assembled load_npy(const std::string& path, const LoadScanOptions& o) {
@@ -134,7 +155,14 @@ Assembled load_cfl(const std::string& path, const LoadScanOptions& o) {
 }
 
 Assembled load_mrd(const std::string& path, const LoadScanOptions& o) {
-  const RawScan scan = read_mrd(path, o.group, o.log);
+  RawScan scan = read_mrd(path, o.group, o.log);
+  if (o.dwell_s > 0)
+    for (Acquisition& line : scan.acquisitions) {
+      if (std::isfinite(line.sample_time_us) && line.sample_time_us > 0)
+        throw ArgumentError(fmt::format("{}: says itself that its samples are {:g} us apart; leave --dwell out", path,
+                                        line.sample_time_us));
+      line.sample_time_us = static_cast<float>(1e6 * o.dwell_s);
+    }
   AssembleOptions assemble_options;
   assemble_options.matrix = o.matrix;
   assemble_options.encoding = o.encoding;

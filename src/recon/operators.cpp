@@ -25,20 +25,21 @@ CoilTransform<float> cached(CoilTransform<float> make) {
 }  // namespace
 
 Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options,
-                                    Index coils_)
-    : trajectory(measurement.trajectory), matrix(measurement.matrix), coils(coils_) {
+                                    Index coils)
+    : trajectory(measurement.trajectory), matrix(measurement.matrix), planned_coils(coils) {
   if (options.device.kind == DeviceKind::cuda) {
     const DevicePlan plan = plan_device(device_needs(measurement, options, coils),
                                         free_device_bytes(options.device), to_string(options.device));
     coil_batch = plan.coil_batch;
     streams_maps = plan.streams_maps;
   } else {
-    coil_batch = choose_coil_batch(coils, matrix, options.coil_batch);
+    coil_batch = choose_coil_batch(planned_coils, matrix, options.coil_batch);
   }
   const NufftOptions nufft{.tolerance = options.tolerance, .log = options.log};
   if (options.fourier == FourierKind::dft) {
     fourier = cached(
         [k = trajectory, m = matrix, d = options.device](Index n) { return make_dft<float>(k, m, n, d); });
+    add_off_resonance(measurement, options);
     return;
   }
   fourier = cached([k = trajectory, m = matrix, d = options.device, nufft](Index n) {
@@ -47,6 +48,34 @@ Reconstructor::Operators::Operators(const Measurement& measurement, const Recons
   if (options.fourier == FourierKind::toeplitz)
     gram = cached([k = trajectory, m = matrix, d = options.device, nufft](Index n) {
       return make_toeplitz<float>(k, m, {}, n, nufft, d);
+    });
+  add_off_resonance(measurement, options);
+}
+
+bool convolves_off_resonance(const ReconstructionOptions& options) {
+  return options.fourier == FourierKind::toeplitz && options.device.kind != DeviceKind::cuda;
+}
+
+void Reconstructor::Operators::add_off_resonance(const Measurement& measurement,
+                                                 const ReconstructionOptions& options) {
+  const OffResonancePtr b0 = off_resonance = off_resonance_of(measurement);
+  if (b0 == nullptr) return;
+  field_map = measurement.field_map_hz;
+  times = measurement.sample_times_s;
+  gram = {};
+  const double tolerance = options.tolerance;
+  if (options.fourier == FourierKind::dft) {
+    fourier = cached([k = trajectory, m = matrix, d = options.device, b0, tolerance](Index n) {
+      return make_dft<float>(k, m, b0, n, d, {.tolerance = tolerance});
+    });
+    return;
+  }
+  fourier = cached([plain = std::move(fourier), b0, tolerance](Index n) {
+    return make_off_resonance<float>(plain(n), b0, tolerance);
+  });
+  if (convolves_off_resonance(options))
+    gram = cached([k = trajectory, m = matrix, b0, tolerance](Index n) {
+      return make_off_resonance_normal<float>(k, m, b0, n, {.tolerance = tolerance});
     });
 }
 

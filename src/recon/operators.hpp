@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 
+#include "spinloom/recon/field_map.hpp"
 #include "spinloom/recon/reconstruct.hpp"
 
 namespace spinloom {
@@ -11,15 +12,21 @@ struct Reconstructor::Operators {
   Shape matrix;
   CoilTransform<float> fourier;  ///< unscaled, for any number of coils
   CoilTransform<float> gram;     ///< F^H F; empty when the pair is applied instead
-  Index coils = 0;               ///< that the batch was chosen for
+  Index planned_coils = 0;        ///< that the batch was chosen for
   Index coil_batch = 0;          ///< coils transformed at a time
   bool streams_maps = false;     ///< on a GPU whose memory does not hold the maps
-  Array<double> weights;  ///< density compensation of all samples; empty until gridding_weights() makes it
+  OffResonancePtr off_resonance;  ///< null: none
+  std::shared_ptr<const Array<double>> field_map;
+  std::vector<float> times;  ///< of the samples, where there is a field map
+  Array<double> weights;     ///< density compensation of all samples; empty until gridding_weights() makes it
 
   /// For `coils` of the measurement's coils, on the device of `options`.
   Operators(const Measurement& measurement, const ReconstructionOptions& options, Index coils);
-  bool serve(const Measurement& m, Index wanted) const {
-    return trajectory == m.trajectory && matrix == m.matrix && coils == wanted;
+  /// Puts the measurement's off-resonance, where it has a field map, into what was made without it.
+  void add_off_resonance(const Measurement& measurement, const ReconstructionOptions& options);
+  bool serve(const Measurement& m, Index coils) const {
+    return trajectory == m.trajectory && matrix == m.matrix && planned_coils == coils &&
+           field_map == m.field_map_hz && (field_map == nullptr || times == m.sample_times_s);
   }
 };
 
@@ -32,6 +39,9 @@ struct Reconstructor::Rank {
 
 /// The devices of a reconstruction, one or several.
 std::vector<Device> devices_of(const ReconstructionOptions& options);
+
+/// Whether the normal operator with off-resonance is one of convolutions. Else it is the pair.
+bool convolves_off_resonance(const ReconstructionOptions& options);
 
 /// Coils transformed at a time: what was asked for, else as many as leave three quarters of the memory alone.
 Index choose_coil_batch(Index coils, const Shape& matrix, Index asked);

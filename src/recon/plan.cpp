@@ -63,9 +63,11 @@ std::string device_line(const DevicePlan& plan, Device device, const std::string
 
 }  // namespace
 
-Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& o) {
+Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& options) {
   Plan plan;
-  const std::vector<Device> devices = devices_of(o);
+  const std::vector<Device> devices = devices_of(options);
+  ReconstructionOptions o = options;
+  o.device = devices.front();
   const bool on_gpu = devices.front().kind == DeviceKind::cuda;
   require_communicators(devices);
   std::vector<std::string> device_lines;
@@ -99,13 +101,28 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& o) {
   if (o.fourier == FourierKind::toeplitz && o.method == Method::cg && !on_gpu)
     fourier += double(std::max(toeplitz_memory_bytes<float>(m.matrix, plan.coil_batch, nufft),
                                toeplitz_planning_bytes<float>(m.matrix, m.samples(), nufft)));
+  const OffResonancePtr b0 = off_resonance_of(m);
+  const bool has_segments = b0 != nullptr && o.fourier != FourierKind::dft;
+  if (has_segments) plan.segments = time_segments(*b0, o.tolerance);
+  if (has_segments && !on_gpu) {
+    if (o.method == Method::cg && convolves_off_resonance(o)) {
+      plan.normal_segments = normal_time_segments(*b0, o.tolerance);
+      fourier += double(plan.normal_segments.segments - 1) *
+                 double(toeplitz_memory_bytes<float>(m.matrix, plan.coil_batch, nufft));
+    }
+    const double scratch_images = 2 * double(plan.coil_batch) + 2;
+    fourier += (4 * double(plan.segments.segments + plan.normal_segments.segments) + 8) * double(m.samples()) +
+               scratch_images * image + data;
+  }
   const double maps = double(m.coils()) * image;
   // E x of one batch, and k-space of all coils
   const double scratch = on_gpu ? 0 : 2 * double(plan.coil_batch) * image + data;
   const double vectors = o.method == Method::cg ? 5 * image : image;  // rho, b, r, p, A p
   plan.memory_bytes = static_cast<std::int64_t>(data + fourier + 2 * maps + scratch + vectors);
 
-  const double normal = on_gpu ? seconds_per_normal_on_gpu(m, o) : seconds_per_normal(m, o);
+  double normal = on_gpu ? seconds_per_normal_on_gpu(m, o) : seconds_per_normal(m, o);
+  if (has_segments)
+    normal *= double(plan.normal_segments.segments > 0 ? plan.normal_segments.segments : plan.segments.segments);
   const double applications = o.method == Method::cg ? std::min(o.iterations, 20) + 3 : 3;
   plan.seconds = applications * normal / (on_gpu ? double(devices.size()) : 1);
 
@@ -136,6 +153,19 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& o) {
   };
 
   plan.lines.insert(plan.lines.end() - 1, device_lines.begin(), device_lines.end());
+  if (b0 != nullptr) {
+    std::string how = "exact";
+    if (plan.segments.segments > 0)
+      how = fmt::format("{} time segments, largest error {:.1e}", plan.segments.segments, plan.segments.error);
+    if (plan.normal_segments.segments > 0)
+      how += fmt::format("; normal operator by {} convolutions, largest error {:.1e}", plan.normal_segments.segments,
+                         plan.normal_segments.error);
+    else if (o.method == Method::cg)
+      how += "; normal operator by the pair";
+    plan.lines.insert(plan.lines.begin() + 4,
+                      fmt::format("field map  {:.4g} to {:.4g} Hz over readouts of {:.4g} ms, {}", b0->lowest_hz(),
+                                  b0->highest_hz(), 1e3 * (b0->last_s() - b0->first_s()), how));
+  }
 
   const std::int64_t available = detect_hardware().memory_available_bytes;
   if (available > 0 && plan.memory_bytes > available)

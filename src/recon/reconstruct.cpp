@@ -232,6 +232,7 @@ Reconstruction Reconstructor::run_coil_by_coil(const Measurement& m) {
     coil.matrix = m.matrix, coil.recon_matrix = m.recon_matrix, coil.fov_mm = m.fov_mm,
     coil.geometry = m.geometry;
     coil.kspace = Array<cfloat>::copy_of(m.kspace.view().slices(c, 1));
+    coil.sample_times_s = m.sample_times_s, coil.field_map_hz = m.field_map_hz;
     if (options_.progress)
       alone.progress = [&, c](const std::string& stage, double fraction, const std::string& detail) {
         options_.progress(stage, (double(c) + fraction) / double(m.coils()),
@@ -268,6 +269,7 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   make_ranks(m, o);
   const std::size_t count_of_ranks = ranks_.size();
   Operators& first = *ranks_.front().operators;
+  result.off_resonance = first.off_resonance;
   result.seconds.plan = watch.lap();
 
   result.maps = find_maps(m, o, first.fourier, first.coil_batch, result.notes);
@@ -299,7 +301,7 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
     if (first.weights.empty())
       first.weights = gridding_weights(*m.trajectory, m.matrix, 0, device_of_weights(o));
     result.seconds.plan += watch.lap();
-    if (lies_on_grid(*m.trajectory)) {
+    if (!operators_->off_resonance && lies_on_grid(*m.trajectory)) {
       result.notes.push_back("the samples lie on the grid: inverse FFT");
       combine(*result.maps, inverse_fft_images(m, first.weights.view()), result.image.view());
     } else {

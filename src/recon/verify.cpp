@@ -5,6 +5,7 @@
 #include <random>
 
 #include "fourier/reference/dft.hpp"
+#include "fourier/reference/off_resonance.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "spinloom/runtime/transfer.hpp"
@@ -40,6 +41,15 @@ class Error {
   double gap_ = 0, size_ = 0;
 };
 
+cdouble forward_at(const Measurement& m, const Reconstruction& r, View<const cdouble> image, Index sample) {
+  return r.off_resonance ? reference::dft_forward_at(*m.trajectory, *r.off_resonance, image, sample)
+                         : reference::dft_forward_at(*m.trajectory, m.matrix, image, sample);
+}
+cdouble adjoint_at(const Measurement& m, const Reconstruction& r, View<const cdouble> samples, Index voxel) {
+  return r.off_resonance ? reference::dft_adjoint_at(*m.trajectory, *r.off_resonance, samples, voxel)
+                         : reference::dft_adjoint_at(*m.trajectory, m.matrix, samples, voxel);
+}
+
 }  // namespace
 
 Verification verify(const Measurement& m, const Reconstruction& r, unsigned seed) {
@@ -73,15 +83,13 @@ Verification verify(const Measurement& m, const Reconstruction& r, unsigned seed
     for (Index i = 0; i < samples; ++i) coil_data[i] = cdouble(y[c * samples + i]);
     parallel_blocks(v.samples, 1, [&](Index begin, Index, int) {
       const auto i = static_cast<std::size_t>(begin);
-      exact[i] =
-          scale * reference::dft_forward_at(*m.trajectory, m.matrix, coil_image.view(), chosen_samples[i]);
+      exact[i] = scale * forward_at(m, r, coil_image.view(), chosen_samples[i]);
     });
     for (std::size_t i = 0; i < exact.size(); ++i) forward.add(ex[c * samples + chosen_samples[i]], exact[i]);
     parallel_blocks(v.voxels, 1, [&](Index begin, Index, int) {
       const auto i = static_cast<std::size_t>(begin);
-      exact_adjoint[i] +=
-          scale * std::conj(cdouble(s[chosen_voxels[i]])) *
-          reference::dft_adjoint_at(*m.trajectory, m.matrix, coil_data.view(), chosen_voxels[i]);
+      exact_adjoint[i] += scale * std::conj(cdouble(s[chosen_voxels[i]])) *
+                          adjoint_at(m, r, coil_data.view(), chosen_voxels[i]);
     });
   }
   for (std::size_t i = 0; i < exact_adjoint.size(); ++i) adjoint.add(ehy[chosen_voxels[i]], exact_adjoint[i]);

@@ -1,34 +1,19 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <string>
 
+#include "cli/command_test.hpp"
 #include "spinloom/fourier/dft_ladder.hpp"
 #include "spinloom/runtime/cuda.hpp"
 
 namespace {
 
-struct Outcome {
-  int status;
-  std::string out;
+class Bench : public spinloom::testing::CommandTest {
+ protected:
+  Bench() : CommandTest("bench") {}
 };
 
-Outcome spinloom_bench(const std::string& arguments) {
-  FILE* pipe = popen((SPINLOOM_COMMAND " bench " + arguments).c_str(), "r");
-  EXPECT_NE(pipe, nullptr);
-  std::string text;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
-  return {WEXITSTATUS(pclose(pipe)), text};
-}
-
-TEST(Bench, DftChecksAndTimesBothDirections) {
-  const Outcome run =
-      spinloom_bench("dft --device cpu --matrix 5,6 --samples 9 --coils 2 --repetitions 2 --json --quiet");
-  ASSERT_EQ(run.status, 0);
-  const auto figures = nlohmann::json::parse(run.out)["figures"];
+TEST_F(Bench, DftChecksAndTimesBothDirections) {
+  const auto figures =
+      json_of("dft --device cpu --matrix 5,6 --samples 9 --coils 2 --repetitions 2")["figures"];
   ASSERT_EQ(figures.size(), 2u);
   EXPECT_EQ(figures[0]["name"], "adjoint");
   EXPECT_EQ(figures[1]["name"], "forward");
@@ -38,11 +23,30 @@ TEST(Bench, DftChecksAndTimesBothDirections) {
   }
 }
 
-TEST(BenchCommand, FhdPrintsOneFigurePerRungAsOneJsonObject) {
-  const Outcome run =
-      spinloom_bench("fhd --device cpu --matrix 5,6,7 --samples 9 --repetitions 2 --json --quiet");
-  ASSERT_EQ(run.status, 0);
-  const auto json = nlohmann::json::parse(run.out);
+TEST_F(Bench, DftTakesOffResonance) {
+  const auto json = json_of("dft --device cpu --matrix 5,6 --samples 9 --repetitions 2 --off-resonance");
+  ASSERT_EQ(json["figures"].size(), 2u);
+  for (const auto& figure : json["figures"]) {
+    EXPECT_LT(figure["relative_error"].get<double>(), 1e-6);
+    EXPECT_EQ(figure["off_resonance_hz"], 100);
+    EXPECT_EQ(figure["readout_seconds"], 0.02);
+  }
+  expect_failure("nlm --off-resonance", 2, "has no use for it");
+}
+
+TEST_F(Bench, NufftChecksAndTimesBothTypesAtEachTolerance) {
+  const auto figures =
+      json_of("nufft --device cpu --matrix 12,10 --samples 90 --coils 3 --repetitions 2")["figures"];
+  ASSERT_EQ(figures.size(), 6u);
+  for (const auto& figure : figures) {
+    EXPECT_LT(figure["relative_error"].get<double>(), 2 * figure["tolerance"].get<double>());
+    EXPECT_GT(figure["samples_per_second"].get<double>(), 0);
+    EXPECT_EQ(figure["coils"], 3);
+  }
+}
+
+TEST_F(Bench, FhdPrintsOneFigurePerRungAsOneJsonObject) {
+  const auto json = json_of("fhd --device cpu --matrix 5,6,7 --samples 9 --repetitions 2");
   std::set<std::string> names;
   for (const auto& figure : json["figures"]) {
     names.insert(figure["name"]);
@@ -58,19 +62,14 @@ TEST(BenchCommand, FhdPrintsOneFigurePerRungAsOneJsonObject) {
   EXPECT_FALSE(json["machine"]["cpu"].get<std::string>().empty());
 }
 
-TEST(BenchCommand, FhdRunsOneRungAlone) {
-  const Outcome run = spinloom_bench(
-      "fhd --device cpu --matrix 8,8 --rung separable --samples 300 --repetitions 1 --json --quiet");
-  ASSERT_EQ(run.status, 0);
-  const auto json = nlohmann::json::parse(run.out);
+TEST_F(Bench, FhdRunsOneRungAlone) {
+  const auto json = json_of("fhd --device cpu --matrix 8,8 --rung separable --samples 300 --repetitions 1");
   ASSERT_EQ(json["figures"].size(), 1u);
   EXPECT_EQ(json["figures"][0]["name"], "separable");
 }
 
-TEST(BenchCommand, NlmChecksAndTimesItsLadder) {
-  const Outcome run = spinloom_bench("nlm --matrix 9,10,20 --patch-distance 2 --repetitions 2 --json --quiet");
-  ASSERT_EQ(run.status, 0);
-  const auto json = nlohmann::json::parse(run.out);
+TEST_F(Bench, NlmChecksAndTimesItsLadder) {
+  const auto json = json_of("nlm --matrix 9,10,20 --patch-distance 2 --repetitions 2");
   std::multiset<std::string> names;
   for (const auto& figure : json["figures"]) {
     names.insert(figure["name"]);
@@ -82,11 +81,8 @@ TEST(BenchCommand, NlmChecksAndTimesItsLadder) {
   EXPECT_EQ(names, (std::multiset<std::string>{"classic", "fast", "fast", "rows", "scikit_image_order"}));
 }
 
-TEST(BenchCommand, CgReconstructsWhatItScanned) {
-  const Outcome run =
-      spinloom_bench("cg --device cpu --matrix 12,13,14 --coils 3 --samples 6000 --repetitions 1 --json --quiet");
-  ASSERT_EQ(run.status, 0);
-  const auto json = nlohmann::json::parse(run.out);
+TEST_F(Bench, CgReconstructsWhatItScanned) {
+  const auto json = json_of("cg --device cpu --matrix 12,13,14 --coils 3 --samples 6000 --repetitions 1");
   ASSERT_EQ(json["figures"].size(), 1u);
   const auto& cg = json["figures"][0];
   EXPECT_EQ(cg["name"], "cg");
@@ -94,28 +90,26 @@ TEST(BenchCommand, CgReconstructsWhatItScanned) {
   EXPECT_GT(cg["iterations"].get<int>(), 5);
   EXPECT_EQ(cg["coils"], 3);
   double parts = 0;
-  for (const char* key : {"upload", "plan", "rhs", "solve", "download"}) parts += cg["breakdown"][key].get<double>();
+  for (const char* key : {"upload", "plan", "rhs", "solve", "download"})
+    parts += cg["breakdown"][key].get<double>();
   EXPECT_LE(parts, 3 * cg["seconds"].get<double>() + 0.1) << "of one run";
   EXPECT_GT(parts, 0);
 }
 
-TEST(BenchCommand, RefusesWhatItCannotDo) {
-  EXPECT_EQ(spinloom_bench("nothing 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom_bench("stream --matrix 8,8 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom_bench("fhd --rung fast 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom_bench("fhd --samples 0 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom_bench("fhd --device cpu --rung separable_fp16 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom_bench("stream --device cuda 2>/dev/null").status, 1);
-  EXPECT_EQ(spinloom_bench("fhd --device cuda:0,1 2>/dev/null").status, 2);
-  if (!spinloom::cuda_status().is_usable()) {
-    EXPECT_EQ(spinloom_bench("fhd --device cuda 2>/dev/null").status, 1);
-  }
+TEST_F(Bench, RefusesWhatItCannotDo) {
+  expect_failure("nothing", 2, "nothing");
+  expect_failure("stream --matrix 8,8", 2, "--matrix");
+  expect_failure("fhd --rung fast", 2, "fast");
+  expect_failure("fhd --samples 0", 2, "--samples");
+  expect_failure("fhd --device cpu --rung separable_fp16", 2, "separable_fp16");
+  expect_failure("stream --device cuda", 1, "cuda");
+  expect_failure("fhd --device cuda:0,1", 2, "one GPU");
+  if (!spinloom::cuda_status().is_usable()) expect_failure("fhd --device cuda", 1, "cuda");
 }
 
-TEST(BenchCommand, NamesWhatThereIsWhenAskedForSomethingElse) {
-  const Outcome run = spinloom_bench("nothing 2>&1");
-  EXPECT_NE(run.out.find("stream"), std::string::npos) << run.out;
-  EXPECT_NE(run.out.find("fhd"), std::string::npos) << run.out;
+TEST_F(Bench, NamesWhatThereIsWhenAskedForSomethingElse) {
+  expect_failure("nothing", 2, "stream");
+  expect_failure("nothing", 2, "fhd");
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "command_test.hpp"
 #include "io/streams.hpp"
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/nlm/nlm.hpp"
@@ -12,40 +9,14 @@
 namespace spinloom {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::Outcome;
 using Json = nlohmann::json;
 
 constexpr auto replace = OutputFile::Existing::replace;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-class Denoise : public ::testing::Test {
+class Denoise : public testing::CommandTest {
  protected:
-  Outcome run(const std::string& arguments) {
-    const TemporaryFolder logs;
-    const std::string command = "cd " + folder_ / "" + " && " SPINLOOM_COMMAND " denoise " + arguments +
-                                " >" + logs / "out" + " 2>" + logs / "err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes(logs / "out"), testing::read_bytes(logs / "err")};
-  }
-  void expect_failure(const std::string& arguments, int code, const std::string& words) {
-    const std::size_t before = folder_.count();
-    const Outcome o = run(arguments + " --quiet");
-    EXPECT_EQ(o.code, code) << arguments << "\n" << o.err;
-    EXPECT_SAYS(o.err, words);
-    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << "one line: " << o.err;
-    EXPECT_EQ(o.out, "");
-    EXPECT_EQ(folder_.count(), before) << "a file was left behind by: " << arguments;
-  }
-  Json json_of(const std::string& arguments) {
-    const Outcome o = run(arguments + " --json --quiet");
-    EXPECT_EQ(o.code, 0) << o.err;
-    EXPECT_EQ(o.err, "");
-    return o.code == 0 ? Json::parse(o.out) : Json();
-  }
+  Denoise() : CommandTest("denoise") {}
   /// A ball of 100 in 50, with noise of 4.
   void write(const std::string& name, DType type, const Shape& shape) {
     std::mt19937 random(1);
@@ -69,7 +40,6 @@ class Denoise : public ::testing::Test {
     for (Index i = 0; i < 40; ++i) sum += (v[i] - 50) * (v[i] - 50);
     return std::sqrt(sum / 40);
   }
-  TemporaryFolder folder_;
 };
 
 TEST_F(Denoise, MeasuresTheNoiseAndTakesItAway) {
@@ -154,7 +124,9 @@ TEST_F(Denoise, GivesTheSameFileInSlabs) {
     EXPECT_EQ(json_of("a" + ending + " -o b" + ending + options)["slabs"], 1);
     // Room for the program and some forty planes of 400 kB.
     EXPECT_GT(json_of("a" + ending + " -o c" + ending + options + " --memory-limit 80M")["slabs"], 2);
-    EXPECT_TRUE(testing::read_bytes(folder_ / ("b" + ending)) == testing::read_bytes(folder_ / ("c" + ending))) << ending;
+    EXPECT_TRUE(testing::read_bytes(folder_ / ("b" + ending)) ==
+                testing::read_bytes(folder_ / ("c" + ending)))
+        << ending;
   }
 }
 

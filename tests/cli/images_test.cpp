@@ -1,8 +1,4 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <nlohmann/json.hpp>
-
+#include "command_test.hpp"
 #include "io/streams.hpp"
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/io/npy.hpp"
@@ -11,42 +7,13 @@
 namespace spinloom {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::Outcome;
 using Json = nlohmann::json;
 
 constexpr auto replace = OutputFile::Existing::replace;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-class Images : public ::testing::Test {
+class Images : public testing::CommandTest {
  protected:
-  /// Runs `spinloom ARGUMENTS` in the shell after `setup` ("ulimit ...;").
-  Outcome run(const std::string& arguments, const std::string& setup = "") {
-    const TemporaryFolder logs;
-    const std::string command = "cd " + folder_ / "" + " && " + setup + " " SPINLOOM_COMMAND " " + arguments +
-                                " >" + logs / "out" + " 2>" + logs / "err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes(logs / "out"),
-            testing::read_bytes(logs / "err")};
-  }
-  void expect_failure(const std::string& arguments, int code, const std::string& words,
-                      const std::string& setup = "") {
-    const std::size_t before = folder_.count();
-    const Outcome o = run(arguments, setup);
-    EXPECT_EQ(o.code, code) << arguments << "\n" << o.err;
-    EXPECT_SAYS(o.err, words);
-    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << "one line: " << o.err;
-    EXPECT_EQ(o.out, "");
-    EXPECT_EQ(folder_.count(), before) << "a file was left behind by: " << arguments;
-  }
-  Json json_of(const std::string& arguments) {
-    const Outcome o = run(arguments + " --json");
-    EXPECT_EQ(o.code, 0) << o.err;
-    return Json::parse(o.out);
-  }
   void write(const std::string& name, DType type, Shape shape, double offset = 0) {
     Tensor t(DType::f64, std::move(shape));
     for (Index i = 0; i < t.size(); ++i) t.as<double>()[i] = double(i % 97) + offset;
@@ -54,7 +21,6 @@ class Images : public ::testing::Test {
     image.data = t.cast(type);
     save_image(folder_ / name, image, replace);
   }
-  TemporaryFolder folder_;
 };
 
 TEST_F(Images, CompareMeasuresAgainstTheSecondImage) {

@@ -1,16 +1,10 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
-#include <nlohmann/json.hpp>
-
+#include "command_test.hpp"
 #include "fourier/random_trajectory.hpp"
 #include "operator_suite.hpp"
 #include "spinloom/fourier/dft.hpp"
 #include "spinloom/io/cfl.hpp"
 #include "spinloom/io/npy.hpp"
 #include "spinloom/runtime/cuda.hpp"
-#include "temporary_folder.hpp"
 
 namespace spinloom {
 namespace {
@@ -19,20 +13,16 @@ constexpr auto replace = OutputFile::Existing::replace;
 constexpr Index samples = 40;
 const Shape matrix{9, 12};
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-class NufftCommand : public ::testing::Test {
+class NufftCommand : public testing::CommandTest {
  protected:
-  NufftCommand() : k_(testing::random_trajectory(matrix, samples, 3)), dft_(make_dft<double>(k_, matrix, 2)) {
+  NufftCommand()
+      : CommandTest("nufft"),
+        k_(testing::random_trajectory(matrix, samples, 3)),
+        dft_(make_dft<double>(k_, matrix, 2)) {
     write_trajectory("traj.npy", 1, 1);
     write_npy(path("image.npy"), Tensor::copy_of(image_), replace);
     write_npy(path("kspace.npy"), Tensor::copy_of(kspace_), replace);
   }
-
-  std::string path(const std::string& name) const { return folder_ / name; }
 
   /// [samples, 2] as (ky, kx), each times a factor.
   void write_trajectory(const std::string& name, double y, double x) const {
@@ -44,20 +34,12 @@ class NufftCommand : public ::testing::Test {
     write_npy(path(name), Tensor::copy_of(columns), replace);
   }
 
-  Outcome run(const std::string& arguments) const {
-    const std::string command =
-        "cd '" + (folder_ / "") + "' && " SPINLOOM_COMMAND " nufft " + arguments + " >out 2>err";
-    const int status = std::system(command.c_str());
-    return {WEXITSTATUS(status), testing::read_bytes(path("out")), testing::read_bytes(path("err"))};
-  }
-
   double error(const std::string& name, const Array<cdouble>& expected) const {
     const auto got = read_npy(path(name)).to<cdouble>();
     EXPECT_EQ(got.shape(), expected.shape());
     return testing::relative_error(got, expected);
   }
 
-  testing::TemporaryFolder folder_;
   std::shared_ptr<const Trajectory> k_;
   OperatorPtr<double> dft_;
   Array<cdouble> image_ = testing::random_array<double>({2, 9, 12}, 1);

@@ -1,15 +1,11 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
 #include <csignal>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "command_test.hpp"
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/recon/quality.hpp"
 #include "spinloom/runtime/cuda.hpp"
-#include "temporary_folder.hpp"
 
 /// The command on real scans, from file to file.
 namespace spinloom {
@@ -17,42 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-using testing::TemporaryFolder;
+using testing::Outcome;
 
 const std::string data = SPINLOOM_TEST_DATA "/";
 const std::string brain = SPINLOOM_SOURCE_DIR "/data/brain_radial_96spokes_8coils.mrd";
 const std::string truth = SPINLOOM_SOURCE_DIR "/data/brain_truth.nii.gz";
 
-class Recon : public ::testing::Test {
- protected:
-  struct Outcome {
-    int code;
-    std::string out, err;
-  };
-  Outcome run(const std::string& arguments) {
-    const std::string command =
-        SPINLOOM_COMMAND " " + arguments + " >" + (folder_ / "stdout") + " 2>" + (folder_ / "stderr");
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, testing::read_bytes(folder_ / "stdout"),
-            testing::read_bytes(folder_ / "stderr")};
-  }
-  Json json_of(const std::string& arguments) {
-    const Outcome o = run(arguments + " --json --quiet");
-    EXPECT_EQ(o.code, 0) << o.err;
-    return o.code == 0 ? Json::parse(o.out) : Json();
-  }
-  void expect_failure(const std::string& arguments, int code, const std::string& words) {
-    const Outcome o = run(arguments + " --quiet");
-    EXPECT_EQ(o.code, code) << arguments << "\n" << o.err;
-    EXPECT_NE(o.err.find(words), std::string::npos) << o.err;
-    EXPECT_EQ(o.out, "");
-    for (const auto& entry : fs::directory_iterator(fs::path(folder_ / "x").parent_path()))
-      EXPECT_TRUE(entry.path().filename() == "stdout" || entry.path().filename() == "stderr" ||
-                  entry.path().filename() == "given")
-          << "left behind: " << entry.path();
-  }
-  TemporaryFolder folder_;
-};
+using Recon = testing::CommandTest;
 
 // As when a pager is closed, or the disk that a log goes to is full.
 TEST_F(Recon, GoesOnWithoutAnyoneToTalkTo) {
@@ -255,14 +222,15 @@ TEST_F(Recon, DoesNotReplaceAFileUnasked) {
 }
 
 TEST_F(Recon, StopsAtAnInterruptAndLeavesNothing) {
+  const testing::TemporaryFolder logs;
+  const std::string log = logs / "stderr";
   const std::string command = "timeout --preserve-status -s INT 0.5 " SPINLOOM_COMMAND " recon " + brain +
                               " -o " + (folder_ / "x.nii") +
-                              " --operator dft --stop 0 --iterations 100000 2>" + (folder_ / "stderr");
+                              " --operator dft --stop 0 --iterations 100000 2>" + log;
   const int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_NE(testing::read_bytes(folder_ / "stderr").find("interrupted"), std::string::npos);
-  for (const auto& entry : fs::directory_iterator(fs::path(folder_ / "x").parent_path()))
-    EXPECT_EQ(entry.path().filename(), "stderr");
+  EXPECT_NE(testing::read_bytes(log).find("interrupted"), std::string::npos);
+  EXPECT_EQ(folder_.count(), 0U);
 }
 
 }  // namespace

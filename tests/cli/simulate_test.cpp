@@ -1,11 +1,6 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "command_test.hpp"
 #include "operator_suite.hpp"
 #include "spinloom/fourier/dft.hpp"
 #include "spinloom/io/cfl.hpp"
@@ -17,41 +12,9 @@
 namespace spinloom {
 namespace {
 
-namespace fs = std::filesystem;
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-class Simulate : public ::testing::Test {
+class Simulate : public testing::CommandTest {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("spinloom_simulate_" + std::to_string(::getpid()) + "_" +
-                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::create_directory(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  Outcome run(const std::string& arguments) const {
-    const std::string command =
-        "cd " + folder_.string() + " && " SPINLOOM_COMMAND " simulate " + arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    Outcome outcome{WEXITSTATUS(status), read_bytes("out.txt"), read_bytes("err.txt")};
-    fs::remove(folder_ / "out.txt");
-    fs::remove(folder_ / "err.txt");
-    return outcome;
-  }
-  std::string read_bytes(const std::string& name) const {
-    std::ifstream file(folder_ / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
-  }
-
-  fs::path folder_;
+  Simulate() : CommandTest("simulate") {}
 };
 
 TEST_F(Simulate, WritesAScanWhoseDataFitsItsTrajectoryToTheLastDigit) {
@@ -129,7 +92,7 @@ TEST_F(Simulate, RefusesWrongUsageWithCode2) {
     const auto done = run(bad);
     EXPECT_EQ(done.code, 2) << bad << ": " << done.err;
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
-    EXPECT_EQ(files(), 0U) << bad;
+    EXPECT_EQ(folder_.count(), 0U) << bad;
   }
 }
 
@@ -142,7 +105,7 @@ TEST_F(Simulate, LeavesNothingBehindWhenItFails) {
     const auto done = run(std::string(bad) + " --quiet");
     EXPECT_EQ(done.code, 1) << bad << ": " << done.err;
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
-    EXPECT_EQ(files(), 1U) << bad;
+    EXPECT_EQ(folder_.count(), 1U) << bad;
   }
 }
 
@@ -150,10 +113,10 @@ TEST_F(Simulate, ReplacesNothingWithoutForce) {
   std::ofstream(path("s_truth.nii.gz")) << "precious";
   const std::string arguments = "--phantom shepp-logan --trajectory radial2d --matrix 8,8 -o s.mrd";
   EXPECT_EQ(run(arguments).code, 1);
-  EXPECT_EQ(files(), 1U);
-  EXPECT_EQ(read_bytes("s_truth.nii.gz"), "precious");
+  EXPECT_EQ(folder_.count(), 1U);
+  EXPECT_EQ(testing::read_bytes(path("s_truth.nii.gz")), "precious");
   EXPECT_EQ(run(arguments + " --force").code, 0);
-  EXPECT_EQ(files(), 3U);
+  EXPECT_EQ(folder_.count(), 3U);
 }
 
 }  // namespace

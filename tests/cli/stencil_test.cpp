@@ -1,56 +1,35 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <nlohmann/json.hpp>
-#include <string>
+#include "command_test.hpp"
 
 namespace {
 
-struct Outcome {
-  int status;
-  std::string out;
-};
-Outcome spinloom(const std::string& arguments) {
-  FILE* pipe = popen((std::string(SPINLOOM_COMMAND " ") + arguments).c_str(), "r");
-  EXPECT_NE(pipe, nullptr);
-  std::string text;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
-  return {WEXITSTATUS(pclose(pipe)), text};
-}
+using StencilCommand = spinloom::testing::CommandTest;
 
-TEST(StencilCommand, EveryScheduleGivesTheSameFigures) {
+TEST_F(StencilCommand, EveryScheduleGivesTheSameFigures) {
   std::string expected;
   for (const char* schedule : {"naive", "sweep rows=4 planes=2 stream", "overlapped rows=6 steps=3",
                                "diamond width=8 planes=4", "wavefront rows=5 steps=2"}) {
-    const Outcome run = spinloom(
-        std::string(
-            "stencil run 7-point --matrix 9,21,18 --steps 7 --boundary reflect --json --quiet --schedule '") +
+    const auto json = json_of(
+        std::string("stencil run 7-point --matrix 9,21,18 --steps 7 --boundary reflect --schedule '") +
         schedule + "'");
-    ASSERT_EQ(run.status, 0) << schedule;
-    const auto json = nlohmann::json::parse(run.out);
     EXPECT_EQ(json["schedule"], schedule);
     if (expected.empty()) expected = json["fields"].dump();
     EXPECT_EQ(json["fields"].dump(), expected) << schedule;
   }
 }
 
-TEST(StencilCommand, RefusesWhatItCannotDo) {
-  EXPECT_EQ(spinloom("stencil 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom("stencil run heat 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom("stencil run 7-point --schedule fast 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom("stencil run 7-point --boundary wall 2>/dev/null").status, 2);
-  EXPECT_EQ(spinloom("stencil run life --matrix 4,4,4 2>/dev/null").status, 1);
-  EXPECT_EQ(spinloom("stencil run 7-point --matrix 4,4,4 --schedule 'diamond width=1' 2>/dev/null").status,
-            1);
-  EXPECT_EQ(spinloom("bench stencil --stencil heat 2>/dev/null").status, 2);
+TEST_F(StencilCommand, RefusesWhatItCannotDo) {
+  expect_failure("stencil", 2, "");
+  expect_failure("stencil run heat", 2, "heat");
+  expect_failure("stencil run 7-point --schedule fast", 2, "fast");
+  expect_failure("stencil run 7-point --boundary wall", 2, "wall");
+  expect_failure("stencil run life --matrix 4,4,4", 1, "axes");
+  expect_failure("stencil run 7-point --matrix 4,4,4 --schedule 'diamond width=1'", 1, "width");
+  expect_failure("bench stencil --stencil heat", 2, "heat");
 }
 
-TEST(StencilBench, ReportsRatiosOfCheckedVariants) {
-  const Outcome run =
-      spinloom("bench stencil --stencil 27-point --matrix 20,30,40 --repetitions 1 --json --quiet");
-  ASSERT_EQ(run.status, 0);
-  const auto figures = nlohmann::json::parse(run.out)["figures"];
+TEST_F(StencilCommand, BenchReportsRatiosOfCheckedVariants) {
+  const auto figures =
+      json_of("bench stencil --stencil 27-point --matrix 20,30,40 --repetitions 1")["figures"];
   ASSERT_EQ(figures.size(), 10u);  // five variants in double and float
   for (const auto& f : figures) {
     EXPECT_EQ(f["stencil"], "27-point");

@@ -1,3 +1,4 @@
+#include "fourier/cuda/nufft_fft.hpp"
 #include "fourier/cuda/nufft_kernels.hpp"
 #include "fourier/cuda/radix_sort.hpp"
 #include "fourier/nufft_tests.hpp"
@@ -10,6 +11,19 @@ namespace {
 using testing::gpu;
 
 INSTANTIATE_TEST_SUITE_P(On, Nufft, ::testing::Values(gpu), testing::device_name);
+
+TEST(CudaNufftKernels, Compile) {
+  if (const std::string why = cuda::compiler_problem(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<cuda::KernelInstance> all = cuda::nufft_kernel_instances();
+  for (auto& instance : cuda::nufft_fft_instances()) all.push_back(instance);
+  // Each for one architecture, each kind of kernel for all.
+  constexpr int capabilities[] = {75, 80, 90};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const int capability = std::max(all[i].minimum_architecture, capabilities[i % 3]);
+    const std::string architecture = cuda::architecture_for(capability, all[i]);
+    EXPECT_GT(cuda::compile_anew(all[i], architecture).size(), 0u) << all[i].describe() << " for " << architecture;
+  }
+}
 
 TEST(CudaSort, OrdersByKeyAndThenByPosition) {
   SPINLOOM_NEEDS(gpu);

@@ -178,7 +178,7 @@ TEST_P(Nufft, TakesOneSampleAndNone) {
   const auto one = nufft<float>(std::make_shared<const Trajectory>(Array<double>::zeros({3, 1})), matrix);
   auto y = Array<cfloat>::full({1, 1}, cfloat(2, 3));
   for (const cfloat v : adjoint_of(*one, y))
-    EXPECT_LT(std::abs(v - cfloat(2, 3)), 2e-3);  // the corner errs 6 times the mean
+    EXPECT_LT(std::abs(v - cfloat(2, 3)), 4e-3);  // the corner errs some 10 times the mean
   const auto none = nufft<float>(std::make_shared<const Trajectory>(Array<double>::zeros({3, 0})), matrix);
   for (const cfloat v : adjoint_of(*none, Array<cfloat>({1, 0}))) EXPECT_EQ(v, cfloat(0));
   EXPECT_EQ(forward_of(*none, random_array<float>({1, 8, 8, 8}, 1)).size(), 0);

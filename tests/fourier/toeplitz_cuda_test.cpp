@@ -65,10 +65,10 @@ class CudaToeplitz : public ::testing::TestWithParam<Variant> {
 };
 
 // One to three axes, odd, prime and single extents, more and less than a warp's columns, several radices.
-const Shape sizes[] = {{1},         {2},          {9},          {40},        {1, 1},    {1, 17},
-                       {7, 1},      {32, 31},     {16, 16},     {3, 35},     {64, 61},  {8, 9, 10},
-                       {1, 12, 13}, {11, 1, 6},   {16, 16, 16}, {5, 17, 18}, {2, 3, 2}, {33, 20, 47},
-                       {97, 70, 2}, {4, 128, 12}, {3, 5, 200}};
+const Shape sizes[] = {{1},         {2},           {9},          {40},        {1, 1},    {1, 17},
+                       {7, 1},      {32, 31},      {16, 16},     {3, 35},     {64, 61},  {8, 9, 10},
+                       {1, 12, 13}, {11, 1, 6},    {16, 16, 16}, {5, 17, 18}, {2, 3, 2}, {33, 20, 47},
+                       {97, 70, 2}, {2, 128, 125}, {4, 128, 12}, {3, 5, 200}};
 
 TEST_P(CudaToeplitz, EqualsTheWeightedNormalOperatorAtAwkwardSizes) {
   SPINLOOM_NEEDS(gpu);

@@ -4,6 +4,7 @@
 #include "fourier/random_trajectory.hpp"
 #include "operator_suite.hpp"
 #include "spinloom/fourier/dft.hpp"
+#include "spinloom/mri/coils.hpp"
 #include "spinloom/mri/encoding.hpp"
 #include "spinloom/stencil/finite_difference.hpp"
 
@@ -151,6 +152,23 @@ TEST(CudaDftOnEitherSide, TakesArraysOfTheHostToo) {
   auto y = poisoned<float>(f->range());
   f->forward(x.view(), y.view());
   EXPECT_TRUE(same_bits(y, forward_of(*f, x)));
+}
+
+TEST(CudaPhantom, MatchesTheHost) {
+  SPINLOOM_NEEDS(gpu);
+  for (const int dims : {2, 3})
+    for (const Index coils : {1, 3, 8, 11}) {
+      const Shape matrix = dims == 2 ? Shape{18, 13} : Shape{9, 12, 7};
+      const CoilSums sums =
+          coils == 1 ? uniform_coil(dims) : fit_coils(coil_rings(dims, {.coils = coils}), matrix);
+      Array<double> k = Array<double>::copy_of(random_trajectory(matrix, 301, 4)->view());
+      for (int d = 0; d < dims; ++d) k[d * 301] = 0;  // the centre, where the formula has a limit
+      const Trajectory trajectory(std::move(k));
+      const auto there = phantom_kspace(shepp_logan(dims), sums, trajectory, matrix, {}, gpu);
+      const auto here = phantom_kspace(shepp_logan(dims), sums, trajectory, matrix);
+      EXPECT_LT(relative_error(there, here), 1e-13) << dims << " axes, " << coils << " coils";
+      EXPECT_LT(std::abs(there[0] - here[0]), 1e-13 * std::abs(here[0]));
+    }
 }
 
 TYPED_TEST(CudaEncoding, DifferencesMatchTheHost) {

@@ -8,6 +8,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/nlm/front_end.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "temporary_folder.hpp"
 
@@ -65,6 +66,7 @@ TEST(Nlm, RefusesMapsThatDoNotFit) {
 
 TEST(Nlm, RefusesADeviceThatItLacksInWords) {
   const Array<float> image = Array<float>::zeros({4, 5, 1});
+  if (cuda_status().is_usable()) GTEST_SKIP() << "there is a GPU here";
   expect_words(message_of([&] { run_nlm(image, {}, DeviceKind::cuda); }), "--device cpu");
 }
 

@@ -20,6 +20,7 @@ using testing::largest_difference;
 using testing::noisy_image;
 using testing::range_of;
 using testing::run_nlm;
+using testing::same_bits;
 
 /// What nlm.hpp promises, as a share of the image's range.
 template <class Real>
@@ -263,13 +264,6 @@ TYPED_TEST(NlmOf, LetsNaNAndInfinityTouchTheirOwnPatchesAlone) {
         EXPECT_LE(largest_difference(got, run_nlm(image, o, DeviceKind::reference)),
                   promised<Real>(mode) * 3);
       }
-}
-
-/// Same bits, NaN too.
-template <class Real>
-bool same_bits(const Array<Real>& a, const Array<Real>& b) {
-  return a.shape() == b.shape() &&
-         std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(Real)) == 0;
 }
 
 /// Problems that take every path of the CPU code.

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -25,13 +26,21 @@ Array<Real> noisy_image(const Shape& shape, unsigned seed) {
   return image;
 }
 
-/// Filters into memory that holds NaN.
+/// Filters on a device into memory that holds NaN.
 template <class Real>
-Array<Real> run_nlm(const Array<Real>& image, const NlmOptions& options, DeviceKind device,
+Array<Real> run_nlm(const Array<Real>& image, NlmOptions options, DeviceKind device,
                     const NlmMaps<Real>& maps = {}) {
   Array<Real> result = Array<Real>::full(image.shape(), std::numeric_limits<Real>::quiet_NaN());
-  nlm<Real>({image.data(), image.shape(), {device, 0}}, options, result.view(), maps);
+  options.device = Device{device, 0};
+  nlm<Real>(image.view(), options, result.view(), maps);
   return result;
+}
+
+/// Same bits, NaN too.
+template <class Real>
+bool same_bits(const Array<Real>& a, const Array<Real>& b) {
+  return a.shape() == b.shape() &&
+         std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(Real)) == 0;
 }
 
 /// Infinite where one is no number and the other is, or where the shapes differ.

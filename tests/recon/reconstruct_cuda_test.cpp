@@ -51,8 +51,7 @@ class CudaReconstruction : public ::testing::TestWithParam<FourierKind> {};
 
 TEST_P(CudaReconstruction, MatchesTheHost) {
   SPINLOOM_NEEDS(gpu);
-  for (const auto& [matrix, samples] :
-       {std::pair<Shape, Index>{{17, 16}, 900}, {{9, 8, 11}, 2500}, {{24, 24}, 1500}}) {
+  for (const auto& [matrix, samples] : {std::pair<Shape, Index>{{17, 16}, 900}, {{9, 8, 11}, 2500}}) {
     SCOPED_TRACE(to_string(matrix));
     const Scan scan(matrix, samples, 5);
     for (const Regularisation kind :
@@ -85,7 +84,7 @@ TEST_P(CudaReconstruction, MatchesTheHost) {
 
 TEST_P(CudaReconstruction, GridsCombinesAndStartsThere) {
   SPINLOOM_NEEDS(gpu);
-  const Scan scan({16, 18}, 1200, 3);
+  const Scan scan({17, 16}, 900, 3);
   for (ReconstructionOptions o : {ReconstructionOptions{.method = Method::gridding},
                                   ReconstructionOptions{.iterations = 2, .start = StartingImage::gridding}}) {
     o.fourier = GetParam();
@@ -127,7 +126,7 @@ TEST_P(CudaReconstruction, ReachesTheHostsQualityOnAMeasuredScan) {
 
 TEST_P(CudaReconstruction, HoldsNoMoreMemoryAfterManyRuns) {
   SPINLOOM_NEEDS(gpu);
-  const Scan scan({16, 16}, 600, 3);
+  const Scan scan({17, 16}, 900, 3);
   const ReconstructionOptions o{.fourier = GetParam(), .iterations = 3, .device = gpu};
   for (int i = 0; i < 5; ++i) scan.run(o);
   const auto held = held_memory_bytes(gpu);
@@ -141,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(By, CudaReconstruction,
 
 TEST(CudaReconstructionPlan, ListsWhatTheGpuIsToHold) {
   SPINLOOM_NEEDS(gpu);
-  const Scan scan({16, 18}, 1200, 3);
+  const Scan scan({17, 16}, 900, 3);
   const Plan plan = plan_reconstruction(scan.m, {.device = gpu});
   EXPECT_GT(plan.device_bytes, 0);
   std::string all;
@@ -166,7 +165,7 @@ TEST(CudaReconstructionPlan, RefusesWhatNoGpuHolds) {
 
 TEST(CudaReconstructionRuns, StopAtAnInterruptAndTellTheirProgress) {
   SPINLOOM_NEEDS(gpu);
-  const Scan scan({16, 18}, 1200, 3);
+  const Scan scan({17, 16}, 900, 3);
   ReconstructionOptions o{.iterations = 60, .stop = 0, .device = gpu};
   int told = 0;
   o.progress = [&](const std::string&, double, const std::string&) {

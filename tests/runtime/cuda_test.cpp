@@ -4,9 +4,9 @@
 
 #include "devices.hpp"
 #include "fourier/cuda/dft.hpp"
-#include "fourier/cuda/nufft_fft.hpp"
-#include "fourier/cuda/nufft_kernels.hpp"
 #include "mri/cuda/encoding.hpp"
+#include "mri/cuda/phantom.hpp"
+#include "nlm/cuda/nlm.hpp"
 #include "ops/cuda/vector_ops.hpp"
 #include "runtime/cuda/compiler.hpp"
 #include "runtime/cuda/cufft.hpp"
@@ -54,8 +54,8 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   for (auto& instance : cuda::cg_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::encoding_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::difference_kernel_instances()) all.push_back(instance);
-  for (auto& instance : cuda::nufft_kernel_instances()) all.push_back(instance);
-  for (auto& instance : cuda::nufft_fft_instances()) all.push_back(instance);
+  for (auto& instance : cuda::phantom_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::nlm_kernel_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
   for (const auto& instance : all)
     for (const int capability : {75, 80, 90}) {

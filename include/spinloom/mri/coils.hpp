@@ -55,8 +55,8 @@ CoilSums fit_coils(const std::vector<CoilLoop>& loops, const Shape& matrix, Inde
 /// The sensitivities on the voxels: [coils, matrix...]
 Array<cdouble> coil_maps(const CoilSums& coils, const Shape& matrix);
 
-/// phantom_kspace() seen by coils: [coils, samples], exact for the fitted coils.
+/// phantom_kspace() seen by coils: [coils, samples], exact for the fitted coils; on the host, computed on `device`.
 Array<cdouble> phantom_kspace(const Phantom& phantom, const CoilSums& coils, const Trajectory& trajectory,
-                              const Shape& matrix, const Progress& progress = {});
+                              const Shape& matrix, const Progress& progress = {}, Device device = {});
 
 }  // namespace spinloom

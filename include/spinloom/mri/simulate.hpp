@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 
+#include "spinloom/fourier/off_resonance.hpp"
 #include "spinloom/mri/coils.hpp"
 
 namespace spinloom {
@@ -10,7 +11,8 @@ struct SimulationOptions {
   double sigma = 0;              ///< standard deviation of the complex noise in each coil [units of k-space]
   std::optional<double> snr_db;  ///< takes the place of sigma, see sigma_for_snr()
   unsigned seed = 1;             ///< of the noise and of its correlation
-  Device device;  ///< that the exact DFT of voxels runs on; a phantom's closed form is for the CPU
+  Device device;  ///< where the samples are computed
+  OffResonancePtr off_resonance;  ///< of voxels, on their matrix; null: none
   Progress progress;
 };
 
@@ -27,8 +29,10 @@ struct Simulation {
 
 /// Scans a phantom of known Fourier transform, or an image of voxels [matrix...] by the exact DFT in double:
 ///   y[c, m] = sum_n s[c, n] rho[n] exp(-2 pi i k[m].r[n]) + noise,  unscaled, so that y(0) is the sum of the voxels
+/// With off-resonance the exponent has f[n] t[m] added; a phantom's Fourier transform is no longer known then.
 ///
-/// Errors   BackendUnavailable for a phantom on a GPU, ArgumentError for options out of range, ShapeError for voxels on another matrix
+/// Errors   ArgumentError for options out of range, or off-resonance of a phantom; ShapeError for voxels or off-resonance
+///          on another matrix
 Simulation simulate_scan(const Phantom& phantom, const Readouts& readouts, const Shape& matrix,
                          const SimulationOptions& options = {});
 Simulation simulate_scan(View<const cdouble> voxels, const Readouts& readouts, const Shape& matrix,

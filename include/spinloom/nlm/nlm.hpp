@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "spinloom/core/log.hpp"
 #include "spinloom/core/view.hpp"
@@ -35,6 +36,8 @@ struct NlmOptions {
   NlmNoise noise = NlmNoise::gaussian;
   NlmCompat compat = NlmCompat::none;
   Progress progress;  ///< called from the calling thread only
+  std::optional<Device>
+      device;  ///< where it is computed, none: where the image is; a GPU takes host arrays too
 };
 
 /// Values that differ from voxel to voxel; an empty view (data == nullptr) means none is given.
@@ -59,13 +62,14 @@ struct NlmMaps {
 ///   E        scikit-image's exponential: exp with an error of -3.9 to 2.0 percent in steps of 2^-20
 ///
 /// Shapes   image, result [spatial, C] with 2 to 4 spatial axes, slowest first, and the channels last (C = 1
-///          for grey images); they may not overlap
+///          for grey images); they may not overlap. All arrays are in host memory, or all on one GPU
 /// Borders  reflected without repeating the edge voxel
 /// Rounding float: within 2.4e-7 of the image's range of exact sums; double: 1e-8. The reference device gives
 ///          scikit-image 0.26's bits where no map is given and no value is NaN or infinite (classic float: to
 ///          2e-6, as NumPy's own versions differ). The same bits for any number of threads and any tiling
 /// NaN      a pair whose distance is not finite has weight 0; a voxel left without a pair keeps its value
-/// Errors   ShapeError; ArgumentError for a parameter outside its range; BackendUnavailable for a GPU;
+/// GPU      the CPU's bits in fast mode, but for h or sigma maps near the cut-off; classic mode within the same bounds
+/// Errors   ShapeError; ArgumentError for a parameter outside its range; BackendUnavailable, DeviceError for a GPU;
 ///          Interrupted
 /// Threads  may be called from several at once
 /// Source   Buades, Coll & Morel 2005, CVPR 2:60; Darbon et al. 2008, ISBI p. 1331 (fast mode); Schraudolph

@@ -21,12 +21,13 @@ class PlaneSink {
 };
 
 /// Bytes that nlm_slabs() holds for slabs of so many planes: the planes with those around them that their patches
-/// and windows reach, the result, and the mask's planes.
+/// and windows reach, the result, and the mask's planes. Of host memory, where options.device is a GPU: only buffers.
 Index nlm_slab_bytes(const Shape& image, const NlmOptions& options, Index item_size, bool has_mask,
                      Index planes);
 
 /// nlm() of an image larger than memory, in slabs of `planes` planes; the result has the same bits for any number.
-/// `mask` may be null. On the CPU; `image` is [spatial, C].
+/// `mask` may be null; `image` is [spatial, C]. On the CPU, or on the GPU options.device, which takes fewer planes at a time
+/// where its memory holds no more, and copies some while it filters others.
 template <class Real>
 void nlm_slabs(const Shape& image, PlaneSource<Real>& source, const NlmOptions& options,
                PlaneSink<Real>& sink, Index planes, PlaneSource<std::uint8_t>* mask = nullptr);

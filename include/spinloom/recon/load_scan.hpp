@@ -12,6 +12,9 @@ struct LoadScanOptions {
   Shape matrix;                        ///< empty: that of the scan's header, or of Cartesian arrays
   std::string group;                   ///< of an HDF5 file with several scans
   std::optional<int> encoding;
+  /// Time between two samples, for scans that do not say it [s]; 0: none. Readouts of arrays lie along the last axis of
+  /// samples, of k-space or of the trajectory.
+  double dwell_s = 0;
   bool merge_repetitions = false;  ///< repetitions are samples of one image instead of frames
   Log log;
 };
@@ -22,7 +25,8 @@ struct LoadScanOptions {
 ///   npy       k-space [coils, samples...] with a trajectory [samples..., dims], or Cartesian [coils, (z,) y, x] without
 /// Cartesian arrays have the centre of k-space at floor(N / 2) of each axis.
 ///
-/// Errors   FileError, FormatError, ShapeError, ArgumentError; arrays on a trajectory need a matrix
+/// Errors   FileError, FormatError, ShapeError, ArgumentError; arrays on a trajectory need a matrix; a dwell time is refused
+///          where the scan has its own
 Assembled load_scan(const std::string& path, const LoadScanOptions& options = {});
 
 /// Sensitivity maps [coils, matrix...] for a measurement, from an image file of any format; an axis z of one voxel is

@@ -32,6 +32,8 @@ struct Measurement {
   Geometry geometry;           ///< of the image [recon_matrix]; for 2D, axis z steps from slice to slice
   /// Time of each sample from the start of its readout [s]; empty when the file gives no sample time.
   std::vector<float> sample_times_s;
+  /// Off-resonance of each voxel [matrix...], in Hz; null: none. It needs sample_times_s.
+  std::shared_ptr<const Array<double>> field_map_hz;
   FrameLabel label;
 
   Index coils() const { return kspace.shape()[0]; }

@@ -6,6 +6,7 @@
 
 #include "spinloom/core/log.hpp"
 #include "spinloom/mri/encoding.hpp"
+#include "spinloom/fourier/off_resonance.hpp"
 #include "spinloom/recon/measurement.hpp"
 #include "spinloom/runtime/communicator.hpp"
 
@@ -91,8 +92,9 @@ struct Convergence {
 struct Reconstruction {
   Array<cfloat> image;                        ///< [matrix...], before any crop
   std::shared_ptr<const Array<cfloat>> maps;  ///< those used, on the host
-  OperatorPtr<float> encoding;  ///< E, on the device that was asked for, or the first of several
-  OperatorPtr<float> normal;    ///< E^H E as it was iterated with; null for gridding
+  OperatorPtr<float> encoding;    ///< E, on the device that was asked for, or the first of several
+  OffResonancePtr off_resonance;  ///< null without a field map
+  OperatorPtr<float> normal;      ///< E^H E as it was iterated with; null for gridding
   Convergence convergence;
   double lambda_absolute = 0;
   double largest_eigenvalue = 0;  ///< of E^H E; 0 when no lambda asked for it

@@ -1,6 +1,6 @@
 #include "fft/cpu/lane_fft.hpp"
 
-#include "fft/cpu/targets.hpp"
+#include "core/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fft/cpu/lane_fft.cpp"

@@ -70,12 +70,26 @@ __device__ __forceinline__ void unrolled(const Body& body) {
 
 /// How a radix is composed: P transforms first, then R / P.
 __device__ constexpr int first_factor(int r) {
-  return r == 6 ? 3 : r == 8 ? 2 : r == 10 ? 5 : r == 12 || r == 16 ? 4 : r == 20 ? 5 : r == 24 ? 8 : 0;
+  return r == 6 || r == 9 || r == 18 ? 3 : r == 8 ? 2 : r == 10 || r == 15 ? 5 : r == 12 || r == 16 ? 4 : r == 20 ? 5 : r == 24 ? 8 : 0;
+}
+
+/// What a transform does beside its sum: exp(-+ pi i n / R) times its input or its output n, which turns it to the odd
+/// frequencies of a line of twice the length, or back from them.
+enum class Shift { none, input, output };
+
+template <int R, bool Inverse>
+__device__ __forceinline__ void shift_by_half(Complex (&x)[R]) {
+  unrolled<1, R>([&](auto index) {
+    constexpr int n = decltype(index)::value;
+    x[n] = turned<n, 2 * R, Inverse>(x[n]);
+  });
 }
 
 /// x[k] = sum_n x[n] exp(-+ 2 pi i n k / R), in natural order.
-template <int R, bool Inverse>
+template <int R, bool Inverse, Shift S = Shift::none>
 __device__ __forceinline__ void transform(Complex (&x)[R]) {
+  constexpr bool is_composed = first_factor(R) != 0;
+  if constexpr (S == Shift::input && !is_composed) shift_by_half<R, Inverse>(x);
   if constexpr (R == 1) {
   } else if constexpr (R == 2) {
     const Complex a = x[0], b = x[1];
@@ -116,10 +130,12 @@ __device__ __forceinline__ void transform(Complex (&x)[R]) {
       constexpr int i = decltype(q)::value;
 #pragma unroll
       for (int p = 0; p < P; ++p) y[i][p] = x[Q * p + i];
-      transform<P, Inverse>(y[i]);
-      unrolled<1, P>([&](auto p) {
+      transform<P, Inverse, S == Shift::input ? Shift::input : Shift::none>(y[i]);
+      // The shift of the whole is a shift of its parts and one of the turns between them.
+      unrolled<0, P>([&](auto p) {
         constexpr int k = decltype(p)::value;
-        y[i][k] = turned<i * k, R, Inverse>(y[i][k]);
+        constexpr int twice = S == Shift::input ? i * (2 * k + 1) : S == Shift::output ? k * (2 * i + 1) : 2 * i * k;
+        y[i][k] = turned<twice, 2 * R, Inverse>(y[i][k]);
       });
     });
 #pragma unroll
@@ -127,9 +143,10 @@ __device__ __forceinline__ void transform(Complex (&x)[R]) {
       Complex z[Q];
 #pragma unroll
       for (int q = 0; q < Q; ++q) z[q] = y[q][p];
-      transform<Q, Inverse>(z);
+      transform<Q, Inverse, S == Shift::output ? Shift::output : Shift::none>(z);
 #pragma unroll
       for (int q = 0; q < Q; ++q) x[p + P * q] = z[q];
     }
   }
+  if constexpr (S == Shift::output && !is_composed) shift_by_half<R, Inverse>(x);
 }

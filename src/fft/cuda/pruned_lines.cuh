@@ -17,15 +17,6 @@ struct Line {
   /// Is q one of stage two? Only where B does not divide A are there threads without.
   static __device__ __forceinline__ bool has(int q) { return A % B == 0 || q < A; }
 
-  /// The line times exp(-+ pi i k / A), the part of the second half's modulation that depends on k.
-  template <bool Inverse>
-  static __device__ __forceinline__ void modulate(Complex (&x)[A]) {
-    unrolled<1, A>([&](auto index) {
-      constexpr int k = decltype(index)::value;
-      x[k] = turned<k, 2 * A, Inverse>(x[k]);
-    });
-  }
-
   /// The turns between the stages. `table` is the half's: [pairs of q][j][2].
   template <bool Inverse>
   static __device__ __forceinline__ void turn(Complex (&x)[A], const Complex* table, int j) {
@@ -45,14 +36,14 @@ struct Line {
   /// Stage one of a half on the way there and on the way back.
   template <int Half>
   static __device__ __forceinline__ void first(Complex (&x)[A], const Complex* table, int j) {
-    if constexpr (Half == 1) modulate<false>(x);
-    transform<A, false>(x);
+    transform<A, false, Half == 1 ? Shift::input : Shift::none>(x);
     turn<false>(x, table + Half * 2 * pairs * B, j);
   }
   template <int Half>
   static __device__ __forceinline__ void last(Complex (&x)[A], const Complex* table, int j) {
     turn<true>(x, table + Half * 2 * pairs * B, j);
-    transform<A, true>(x);
-    if constexpr (Half == 1) modulate<true>(x);
+    transform<A, true, Half == 1 ? Shift::output : Shift::none>(x);
   }
 };
+
+__device__ __forceinline__ void zero(Complex& x) { x = {0, 0}; }

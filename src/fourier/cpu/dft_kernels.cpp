@@ -1,6 +1,6 @@
 #include "fourier/cpu/dft_kernels.hpp"
 
-#include "fourier/cpu/simd_targets.hpp"
+#include "core/simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fourier/cpu/dft_kernels.cpp"
 #include <hwy/foreach_target.h>

@@ -1,6 +1,6 @@
 #include "fourier/cpu/gridding.hpp"
 
-#include "fft/cpu/targets.hpp"
+#include "core/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fourier/cpu/gridding.cpp"

@@ -1,5 +1,5 @@
+#include "core/simd_targets.hpp"
 #include "fourier/cpu/ladder.hpp"
-#include "fourier/cpu/simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fourier/cpu/ladder_simd.cpp"
 #include <hwy/foreach_target.h>

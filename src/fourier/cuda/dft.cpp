@@ -5,43 +5,16 @@
 #include <cmath>
 #include <type_traits>
 
+#include "fourier/cuda/dft_direct.hpp"
 #include "fourier/cuda/dft_product.hpp"
 #include "fourier/cuda/ladder.hpp"
-#include "runtime/cuda/kernel.hpp"
+#include "fourier/cuda/off_resonance.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::cuda {
 
-extern const KernelSource dft_direct_source;
-
 namespace {
-
-/// Coils that share one sine and cosine: more would spill registers.
-constexpr Index coils_per_pass = 4;
-constexpr Index threads = 128;  // as in dft_direct.cu
-
-template <class Real>
-const KernelInstance& direct_instance(bool is_single_coil) {
-  const char* real = std::is_same_v<Real, float> ? "REAL=float" : "REAL=double";
-  static const KernelInstance one{&dft_direct_source, {real, "COILS=1"}},
-      several{&dft_direct_source, {real, fmt::format("COILS={}", coils_per_pass)}};
-  return is_single_coil ? one : several;
-}
-
-/// k / (2 N) per axis [z, y, x] as 64-bit fractions of a turn; missing axes are at zero.
-Array<std::uint64_t> fixed_point_turns(const Trajectory& k, const Shape& matrix, Device device) {
-  const Index samples = k.samples();
-  auto host = Array<std::uint64_t>::zeros({3, samples});
-  for (int d = 0; d < k.dims(); ++d)
-    for (Index m = 0; m < samples; ++m) {
-      const double turns = k.axis(d)[m] / (2 * double(matrix[static_cast<std::size_t>(d)]));
-      const double fraction = turns - std::rint(turns);  // within half a turn, so it fits 63 bits and a sign
-      host[(3 - k.dims() + d) * samples + m] = static_cast<std::uint64_t>(std::llrint(fraction * 0x1p63))
-                                               << 1;
-    }
-  return Array<std::uint64_t>::copy_of(host.view(), device);
-}
 
 template <class Real>
 class CudaDft final : public LinearOperator<Real> {
@@ -54,7 +27,7 @@ class CudaDft final : public LinearOperator<Real> {
         coils_(coils),
         samples_(k.samples()),
         method_(method),
-        k_(fixed_point_turns(k, matrix_, device)),
+        k_(Array<std::uint64_t>::copy_of(fixed_point_turns(k, matrix_).view(), device)),
         product_(context_, matrix_, method, product) {}
 
   std::string name() const override { return fmt::format("exact DFT ({})", to_string(device_)); }
@@ -98,16 +71,8 @@ class CudaDft final : public LinearOperator<Real> {
   }
 
   void sum_directly(const char* kernel, Index outputs, const Complex* in, Complex* out) const {
-    struct Matrix {
-      int n[3] = {1, 1, 1};
-    } matrix;
-    for (std::size_t d = 0; d < matrix_.size(); ++d)
-      matrix.n[3 - matrix_.size() + d] = static_cast<int>(matrix_[d]);
-    const KernelInstance& instance = direct_instance<Real>(coils_ == 1);
-    const Index passes = coils_ == 1 ? 1 : (coils_ + coils_per_pass - 1) / coils_per_pass;
-    launch(context_, instance, kernel,
-           {static_cast<unsigned>((outputs + threads - 1) / threads), static_cast<unsigned>(passes)},
-           {threads}, 0, matrix, k_.data(), samples_, in, static_cast<int>(coils_), out);
+    launch_direct_dft<Real>(context_, kernel, matrix_, k_.data(), samples_, nullptr, nullptr, coils_, in, out,
+                            outputs);
   }
 
   Context& context_;
@@ -120,6 +85,19 @@ class CudaDft final : public LinearOperator<Real> {
 };
 
 }  // namespace
+
+Array<std::uint64_t> fixed_point_turns(const Trajectory& k, const Shape& matrix) {
+  const Index samples = k.samples();
+  auto turns = Array<std::uint64_t>::zeros({3, samples});
+  for (int d = 0; d < k.dims(); ++d)
+    for (Index m = 0; m < samples; ++m) {
+      const double half = k.axis(d)[m] / (2 * double(matrix[static_cast<std::size_t>(d)]));
+      const double fraction = half - std::rint(half);  // within half a turn, so it fits 63 bits and a sign
+      turns[(3 - k.dims() + d) * samples + m] = static_cast<std::uint64_t>(std::llrint(fraction * 0x1p63))
+                                                << 1;
+    }
+  return turns;
+}
 
 template <class Real>
 DftMethod choose_method(Device device, double tolerance) {
@@ -144,10 +122,9 @@ OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape m
 std::vector<KernelInstance> dft_kernel_instances() {
   std::vector<KernelInstance> all = dft_product_instances();
   for (const KernelInstance& rung : ladder_kernel_instances()) all.push_back(rung);
-  for (const bool is_single : {true, false}) {
-    all.push_back(direct_instance<float>(is_single));
-    all.push_back(direct_instance<double>(is_single));
-  }
+  for (const KernelInstance& of_off_resonance : off_resonance_kernel_instances())
+    all.push_back(of_off_resonance);
+  for (const KernelInstance& direct : direct_kernel_instances()) all.push_back(direct);
   return all;
 }
 

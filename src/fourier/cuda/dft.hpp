@@ -26,6 +26,9 @@ OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape m
 template <class Real>
 DftMethod choose_method(Device device, double tolerance);
 
+/// k / (2 N) per axis [z, y, x] as 64-bit fractions of a turn, [3, samples] on the host; missing axes are at zero.
+Array<std::uint64_t> fixed_point_turns(const Trajectory& k, const Shape& matrix);
+
 std::vector<KernelInstance> dft_kernel_instances();
 
 }  // namespace spinloom::cuda

@@ -6,28 +6,11 @@
 //   group    g = z * outers + outer          phase psi(g, m): axis z, middle of the fold on axis y, middle of axis x
 //   column   q < half: (inner, x) = divmod(q, nx)   phase theta(q, m), antisymmetric under q -> nx * fold - 1 - q
 // SPLIT: 0 or 1, see operands.cuh.
+// clang-format off: each needs what stands before it.
 #include "fixed_turns.cuh"
+#include "dft_layout.cuh"
 #include "operands.cuh"
-
-struct Layout {
-  int nz, ny, nx;
-  int fold, outers;   // ny <= fold * outers
-  int groups, half;   // nz * outers, (nx * fold + 1) / 2
-  int rows, columns;  // 2 * groups and 2 * half, rounded up to whole tiles
-};
-
-// The two factors of a column's value are at most 1; this keeps the low halves of FP16 pairs clear of subnormals.
-#define COLUMN_SCALE 256.0f
-
-/// Power of two that brings a coil's largest magnitude (given by its bits) to about 2^13, far from FP16's ends: 65504
-/// holds the sum of two rotated values.
-__device__ inline float scale_of(unsigned largest_bits) {
-  if (largest_bits == 0 || largest_bits >= 0x7f800000u)
-    return 1;  // silent, or not finite: it shows in the result
-  int e = 13 - ((int)(largest_bits >> 23) - 127);
-  e = e > 126 ? 126 : e < -126 ? -126 : e;
-  return __uint_as_float((unsigned)(e + 127) << 23);
-}
+// clang-format on
 
 // largest[coil] = bits of the largest |re| or |im|; bits of non-negative floats are ordered as they are, so the order
 // in which atomics arrive does not matter.
@@ -182,36 +165,66 @@ extern "C" __global__ void __launch_bounds__(128)
 
 // Forward, rows 2 g and 2 g + 1 of the second operand: what multiplies cos and sin in the real and imaginary part of
 //   sum over the group's voxels of image exp(-i theta) = sum_q (a + b) cos - i (a - b) sin,
-// a and b being the two voxels that mirror one another.
+// a and b being the two voxels that mirror one another. With a field (see dft_snapshots.cu) the image is what it is at the
+// times of `count` snapshots from `first` on, each in the rows of slot snapshot % slots, coil by coil; without, count is 1.
 extern "C" __global__ void __launch_bounds__(256)
-    make_image_rows(Layout g, const float2* image, const unsigned* largest, char* hi, char* lo) {
+    make_image_rows(Layout g, const float2* image, const unsigned* largest, const float2* field, double first_time,
+                    double step, int first, int count, int slots, char* hi, char* lo) {
   const int piece = blockIdx.x * 8 + threadIdx.x % 8, group = blockIdx.y * 32 + threadIdx.x / 8,
-            coil = blockIdx.z;
+            coil = blockIdx.z, coils = gridDim.z;
   if (8 * piece >= g.columns || 2 * group >= g.rows) return;
-  const Index rows = (Index)gridDim.z * g.rows, row = (Index)coil * g.rows + 2 * group;
-  float re[8] = {}, im[8] = {};
+  const Index rows = (Index)slots * coils * g.rows;
+  Complexf value[8] = {}, turn[8], next[8];  // of four voxels, then of their mirrors
+  float hz[8] = {};
   if (group < g.groups) {
     const float scale = scale_of(largest[coil]);
     const int z = group / g.outers, outer = group % g.outers, last = g.nx * g.fold - 1;
-    const float2* plane = image + ((Index)coil * g.nz + z) * g.ny * g.nx;
-    const auto voxel = [&](int j) {
-      const int y = g.fold * outer + j / g.nx;
-      const float2 v = y < g.ny ? plane[(Index)y * g.nx + j % g.nx] : make_float2(0, 0);
-      return Complexf{v.x * scale, v.y * scale};
+    // Voxel j of the group, counted along x and then along y, lies at first_voxel + j of the volume.
+    const Index first_voxel = ((Index)z * g.ny + g.fold * outer) * g.nx;
+    const int end = (g.ny - g.fold * outer) * g.nx;
+    const float2* own = image + (Index)coil * g.nz * g.ny * g.nx + first_voxel;
+    const auto load = [&](int j, int i) {
+      if (j >= end) return;
+      const float2 v = own[j];
+      value[i] = {v.x * scale, v.y * scale};
+      if (field == nullptr) return;
+      const float2 f = field[first_voxel + j];
+      value[i] = {value[i].re * f.y, value[i].im * f.y};
+      hz[i] = f.x;
     };
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int q = 4 * piece + i;
       if (q >= g.half) continue;
-      const Complexf a = voxel(q), b = q == last - q ? Complexf{0, 0} : voxel(last - q);
+      load(q, i);
+      if (q != last - q) load(last - q, 4 + i);
+    }
+  }
+  for (int s = 0; s < count; ++s) {
+    float re[8], im[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (field == nullptr) {
+        turn[i] = {1, 0};
+      } else if (s % steps_between_turns == 0) {
+        turn[i] = turn_back(hz[i], first_time + step * (first + s));
+        if (s == 0 && count > 1) next[i] = turn_back(hz[i], step);
+      } else {
+        turn[i] = turn[i] * next[i];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const Complexf a = value[i] * turn[i], b = value[4 + i] * turn[4 + i];
       re[2 * i] = a.re + b.re;
       re[2 * i + 1] = a.im - b.im;
       im[2 * i] = a.im + b.im;
       im[2 * i + 1] = b.re - a.re;
     }
+    const Index row = ((Index)((first + s) % slots) * coils + coil) * g.rows + 2 * group;
+    store_piece(hi, lo, piece_offset(rows, row, 8 * piece), re);
+    store_piece(hi, lo, piece_offset(rows, row + 1, 8 * piece), im);
   }
-  store_piece(hi, lo, piece_offset(rows, row, 8 * piece), re);
-  store_piece(hi, lo, piece_offset(rows, row + 1, 8 * piece), im);
 }
 
 // Adjoint, last step: image from the product's sums [part][coil][row][column], parts added in order.

@@ -4,14 +4,10 @@
 
 #include <algorithm>
 
-#include "fourier/cuda/product_kernel.hpp"
-#include "runtime/cuda/scratch.hpp"
+#include "fourier/cuda/product_operands.hpp"
 #include "spinloom/core/interrupt.hpp"
-#include "spinloom/runtime/memory.hpp"
 
 namespace spinloom::cuda {
-
-extern const KernelSource dft_operands_source;
 
 namespace {
 
@@ -21,9 +17,6 @@ constexpr Index adjoint_chunk_bytes = Index{256} << 20, forward_chunk_bytes = In
 constexpr Index shortest_chunk = 2048, longest_chunk = 8192;
 /// Chunks that are issued before the host waits: a user's interrupt must not find seconds of work under way.
 constexpr Index chunks_between_waits = 64;
-
-Index up(Index n, Index multiple) { return (n + multiple - 1) / multiple * multiple; }
-unsigned blocks_of(Index n, Index size) { return static_cast<unsigned>((n + size - 1) / size); }
 
 /// Length of a chunk of samples of the given cost. A multiple of 256, two tiles of the largest kernel.
 Index chunk_length(Index samples, Index chunk_bytes, Index bytes_per_sample, Index longest) {
@@ -57,66 +50,6 @@ void for_chunks(const Context& context, Index samples, Index width, const Body& 
     if (++issued % chunks_between_waits == 0) context.synchronize();
   }
 }
-
-const KernelInstance& operands_instance(bool is_split) {
-  static const KernelInstance plain{&dft_operands_source, {"SPLIT=0"}, 80},
-      split{&dft_operands_source, {"SPLIT=1"}, 80};
-  return is_split ? split : plain;
-}
-
-/// The kernels of dft_operands.cu and the tables that they share, for chunks of up to `longest` samples.
-struct Operands {
-  Operands(Context& c, const DftLayout& l, bool is_split, Index longest, Index coils_)
-      : context(c),
-        g(l),
-        instance(operands_instance(is_split)),
-        coils(coils_),
-        largest(c, static_cast<std::size_t>(coils_)),
-        z_table(c, static_cast<std::size_t>(l.nz * longest)),
-        outer_table(c, static_cast<std::size_t>(coils_ * l.outers * longest)),
-        inner_table(c, static_cast<std::size_t>(l.fold * longest)),
-        x_table(c, static_cast<std::size_t>(l.nx * longest)) {}
-
-  template <class... Arguments>
-  void run(const char* name, Grid grid, unsigned threads, const Arguments&... arguments) const {
-    launch(context, instance, name, grid, {threads}, 0, g, arguments...);
-  }
-  void find_largest(const cfloat* data, Index per_coil) const {
-    zero_bytes(reinterpret_cast<std::byte*>(largest.data()), {DeviceKind::cuda, context.index()},
-               largest.bytes());
-    launch(context, instance, "find_largest",
-           {std::min(blocks_of(per_coil, 2048), 512u), static_cast<unsigned>(coils)}, {256}, 0, data,
-           per_coil, largest.data());
-  }
-  /// With data of all coils, outer_table holds it multiplied in, [coil][outer][m].
-  void make_tables(const std::uint64_t* k, Index samples, Index first, int width, const cfloat* data) const {
-    const Index entries = Index{g.nz} + g.fold + g.nx + g.outers * (data == nullptr ? 1 : coils);
-    run("make_tables", {static_cast<unsigned>(entries), blocks_of(width, 128)}, 128, k, samples, first, width,
-        z_table.data(), inner_table.data(), x_table.data(), outer_table.data(), data, largest.data());
-  }
-
-  Context& context;
-  DftLayout g;
-  const KernelInstance& instance;
-  Index coils;
-  Scratch<unsigned> largest;
-  Scratch<cfloat> z_table, outer_table, inner_table, x_table;
-};
-
-/// Memory of one operand, FP16 values and their rests.
-struct OperandMemory {
-  OperandMemory(Context& c, Index rows_, Index k, bool is_split_)
-      : hi(c, static_cast<std::size_t>(rows_ * k * 2)),
-        lo(c, is_split_ ? static_cast<std::size_t>(rows_ * k * 2) : 1),
-        rows(rows_),
-        is_split(is_split_) {}
-  Operand operand() const { return {hi.data(), is_split ? lo.data() : nullptr, rows}; }
-  Scratch<std::byte> hi, lo;
-  Index rows;
-  bool is_split;
-};
-
-Index table_bytes(const DftLayout& g) { return 8 * (Index{g.nz} + g.outers + g.fold + g.nx); }
 
 }  // namespace
 
@@ -171,11 +104,7 @@ void DftMatrixProduct::adjoint_batch(const std::uint64_t* k, Index samples, Inde
   for_chunks(context_, samples, width, [&](Index first, Index chunk) {
     const int w = static_cast<int>(chunk);
     make.make_tables(k, samples, first, w, kspace);
-    make.run(
-        "make_adjoint_operands",
-        {blocks_of(w, 64), static_cast<unsigned>(coils) * blocks_of(g.nz + 1, 32) + blocks_of(g.nx + 1, 32)},
-        256, static_cast<int>(coils), make.z_table.data(), make.outer_table.data(), make.inner_table.data(),
-        make.x_table.data(), w, a.hi.data(), a.lo.data(), b.hi.data(), b.lo.data());
+    make.make_adjoint_operands(w, a, b);
     ProductResults results;
     results.sums = sums.data();
     results.is_first = first == 0;
@@ -202,14 +131,11 @@ void DftMatrixProduct::forward_batch(const std::uint64_t* k, Index samples, Inde
   const Scratch<cfloat> partial(context_, static_cast<std::size_t>(coils * tiles * width));
 
   make.find_largest(image, spinloom::count(matrix_));
-  make.run("make_image_rows",
-           {blocks_of(g.columns, 64), blocks_of(g.rows / 2, 32), static_cast<unsigned>(coils)}, 256, image,
-           make.largest.data(), b.hi.data(), b.lo.data());
+  make.make_image_rows(image, b);
   for_chunks(context_, samples, width, [&](Index first, Index chunk) {
     const int w = static_cast<int>(chunk);
     make.make_tables(k, samples, first, w, nullptr);
-    make.run("make_forward_samples", {blocks_of(w, 128), static_cast<unsigned>(g.columns / 64)}, 128,
-             make.inner_table.data(), make.x_table.data(), w, a.hi.data(), a.lo.data());
+    make.make_forward_samples(w, a);
     ProductResults results;
     results.z_table = make.z_table.data();
     results.outer_table = make.outer_table.data();

@@ -16,10 +16,14 @@ constexpr LineShape shapes[] = {{1, 1},   {2, 1},  {3, 1},  {4, 1},   {5, 1},   
 }  // namespace
 
 int LineShape::pitch() const {
+  // The stride of q in the exchange is that of toeplitz_rows.cuh.
+  const bool exchanges_pairs = b == 8 || b == 12 || b == 16;
+  int pitch = std::max(length(), a * (exchanges_pairs ? b + 2 : b == 1 ? 1 : b + 1));
   // Half a warp reads 16 / b rows at once, each b neighbours: rows lie b elements apart from whole turns of the banks.
-  int pitch = std::max(length(), a * (b == 1 ? 1 : b + 1));
-  const int step = b == 2 || b == 4 || b == 8 ? b : 1;
-  while (step > 1 && pitch % 16 != step) ++pitch;
+  if (b == 2 || b == 4 || b == 8)
+    while (pitch % 16 != b) ++pitch;
+  else if (pitch % 2 != 0)
+    ++pitch;  // pairs are aligned
   return pitch;
 }
 

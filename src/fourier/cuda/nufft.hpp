@@ -6,6 +6,10 @@
 
 namespace spinloom::cuda {
 
+/// What grids cost on a GPU, and the sizes that it transforms well.
+template <class Real>
+GridCosts nufft_grid_costs();
+
 /// The NUFFT on a GPU: the steps of cpu::Nufft, with all coils of a batch in one launch. Arrays on the host are brought
 /// over and back.
 ///

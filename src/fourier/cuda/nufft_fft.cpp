@@ -24,19 +24,23 @@ struct Split {
   int a = 0, b = 0;
 };
 Split split(Index cells) {
-  constexpr int radices[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24};
+  constexpr int radices[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24};
+  constexpr Index longest = 512;  // whose exchange fits the shared memory of any card
   Split best;
+  if (cells > longest) return best;
   for (const int a : radices)
     for (const int b : radices)
       if (Index{a} * b == cells && a <= b && (best.a == 0 || b < best.b)) best = {a, b};
   return best;
 }
 
-const KernelInstance& instance(const NufftKernels& k, Split s, bool is_inverse, bool is_planar) {
+const KernelInstance& instance(const NufftKernels& k, Split s, bool is_inverse, bool is_planar,
+                               bool is_huge = false) {
   return find_instance(nufft_fft_source,
                        {k.is_float ? "REAL=float" : "REAL=double", fmt::format("COILS={}", k.coils),
-                        fmt::format("A={}", s.a), fmt::format("B={}", s.b),
-                        is_inverse ? "INVERSE=1" : "INVERSE=0", is_planar ? "PLANAR=1" : "PLANAR=0"});
+                        fmt::format("PASS={}", k.pass), fmt::format("A={}", s.a), fmt::format("B={}", s.b),
+                        is_inverse ? "INVERSE=1" : "INVERSE=0", is_planar ? "PLANAR=1" : "PLANAR=0",
+                        is_huge ? "OFFSET=long long" : "OFFSET=int"});
 }
 
 /// As in nufft_fft.cu.
@@ -63,12 +67,11 @@ Image<Real> planar_image(const std::array<Index, 3>& voxels, const std::array<Ar
 }
 
 bool uses_own_passes(const NufftGrid& grid, const NufftKernels& k) {
-  return k.coils >= 4 && std::all_of(grid.cells.begin(), grid.cells.end(), has_own_passes);
+  return k.coils >= 4 &&
+         std::all_of(grid.cells.begin(), grid.cells.end(), [](int n) { return split(n).a > 0; });
 }
 
 }  // namespace
-
-bool has_own_passes(Index cells) { return split(cells).a > 0; }
 
 template <class Real>
 NufftFft<Real>::NufftFft(Context& context, const NufftGrid& grid, const std::array<Index, 3>& voxels,
@@ -94,6 +97,11 @@ NufftFft<Real>::NufftFft(Context& context, const NufftGrid& grid, const std::arr
 }
 
 template <class Real>
+bool NufftFft<Real>::has_own_passes(const Shape& grid) {
+  return std::all_of(grid.begin(), grid.end(), [](Index n) { return split(n).a > 0; });
+}
+
+template <class Real>
 Index NufftFft<Real>::group_cells() const {
   return Index{grid_.cells[0]} * grid_.cells[1] * grid_.cells[2] * kernels_.coils;
 }
@@ -114,18 +122,22 @@ void NufftFft<Real>::pass(std::size_t axis, bool is_inverse, Index coils, Index 
   const Split s = split(grid_.cells[axis]);
   const bool is_planar = axis == 2;
   const Index group = kernels_.coils, lanes = static_cast<Index>(bytes_of_lanes / sizeof(Complex));
-  Lines lines{static_cast<int>(voxels_[axis]), 1, group};
+  Lines lines{static_cast<int>(voxels_[axis]), is_planar ? group / kernels_.pass : 1,
+              is_planar ? Index{kernels_.pass} : group};
   for (std::size_t d = 0; d < axis; ++d) lines.outer *= voxels_[d];
   for (std::size_t d = axis + 1; d < 3; ++d) lines.inner *= grid_.cells[d];
-  const Index blocks = is_planar ? (lines.outer + lanes / group - 1) / (lanes / group)
-                                 : lines.outer * ((lines.inner + lanes - 1) / lanes);
+  const Index of_block =
+      lanes / kernels_.pass;  // lines of the planar side, each of which has the coils of a part
+  const Index blocks =
+      is_planar ? (lines.outer + of_block - 1) / of_block : lines.outer * ((lines.inner + lanes - 1) / lanes);
   const Planar<Real> planar{static_cast<int>(coils),
                             static_cast<int>(voxels_[1]),
                             {factor_[0].data(), factor_[1].data(), factor_[2].data()},
                             scale};
-  launch(context_, instance(kernels_, s, is_inverse, is_planar), "transform_axis",
+  const bool is_huge = lines.inner * grid_.cells[axis] >= Index{1} << 31;
+  launch(context_, instance(kernels_, s, is_inverse, is_planar, is_huge), "transform_axis",
          {static_cast<unsigned>(blocks), static_cast<unsigned>(groups)},
-         {static_cast<unsigned>(lanes * std::max(s.a, s.b))},
+         {static_cast<unsigned>((lanes * std::max(s.a, s.b) + 31) / 32 * 32)},
          static_cast<std::size_t>(grid_.cells[axis]) * bytes_of_lanes, lines, planar, turns_[axis].data(), in,
          out);
 }
@@ -176,17 +188,25 @@ void NufftFft<Real>::inverse(Complex* grid, Index coils, Index groups, Real scal
   along(2, kernels_.dims == 3 ? grid : work.data(), image);
 }
 
+const KernelInstance& fft_instance(const NufftKernels& kernels, Index cells, bool is_inverse,
+                                   bool is_planar) {
+  return instance(kernels, split(cells), is_inverse, is_planar);
+}
+
 std::vector<KernelInstance> nufft_fft_instances() {
   std::vector<KernelInstance> all;
   for (const bool is_float : {true, false})
     for (const Index cells : {5, 24, 192})
       for (const bool is_inverse : {false, true})
         for (const bool is_planar : {false, true}) {
-          NufftKernels kernels{};
-          kernels.coils = is_float ? 8 : 4;
+          NufftKernels kernels;
+          kernels.coils = kernels.pass = is_float ? 8 : 4;
+          if (cells == 192) kernels.pass /= 2;
           kernels.is_float = is_float;
-          all.push_back(instance(kernels, split(cells), is_inverse, is_planar));
+          all.push_back(fft_instance(kernels, cells, is_inverse, is_planar));
         }
+  NufftKernels kernels;
+  all.push_back(instance(kernels, split(12), false, false, true));
   return all;
 }
 

@@ -15,7 +15,7 @@ namespace spinloom::cuda {
 ///   forward  grid = F (factor x image), the image padded
 ///   inverse  image = scale x factor x F^H grid, cut
 ///
-/// image [coils, z, y, x], coils at most groups x group; grid [groups, z, y, x, group].
+/// image [coils, z, y, x], coils at most groups x group; grid as in nufft_grid.cuh.
 template <class Real>
 class NufftFft {
  public:
@@ -23,6 +23,9 @@ class NufftFft {
   /// voxels and factor: per grid axis; 1 / psi_hat of each voxel.
   NufftFft(Context& context, const NufftGrid& grid, const std::array<Index, 3>& voxels,
            const NufftKernels& kernels, const std::array<std::vector<Real>, 3>& factor);
+
+  /// Whether there are passes for every axis of a grid; then a group's coils may lie in several parts.
+  static bool has_own_passes(const Shape& grid);
 
   void forward(const Complex* image, Index coils, Index groups, Complex* grid) const;
   void inverse(Complex* grid, Index coils, Index groups, Real scale, Complex* image) const;
@@ -47,8 +50,8 @@ class NufftFft {
   std::unique_ptr<Cufft<Real>> cufft_;   ///< null where passes of our own are used
 };
 
-/// Whether an axis of that many cells has passes of our own.
-bool has_own_passes(Index cells);
+/// The kernel of one axis of `cells`, of a grid that has_own_passes().
+const KernelInstance& fft_instance(const NufftKernels& kernels, Index cells, bool is_inverse, bool is_planar);
 
 /// Kernels of the passes for a few sizes, which stand for all.
 std::vector<KernelInstance> nufft_fft_instances();

@@ -27,19 +27,21 @@ extern "C" __global__ void __launch_bounds__(threads)
   const int group = blockIdx.y, row = blockIdx.x;
   const int z = voxel_of(row / g.cells[1], im.voxels[0], g.cells[0]),
             y = voxel_of(row % g.cells[1], im.voxels[1], g.cells[1]);
-  Complex* to = cells + ((Index)group * g.cells[0] * g.cells[1] + row) * g.cells[2] * COILS;
   const bool is_inside = z >= 0 && y >= 0;
   const REAL factor = is_inside ? im.factor[0][z] * im.factor[1][y] : 0;
-  for (int i = threadIdx.x; i < g.cells[2] * COILS; i += threads) {
-    const int x = voxel_of(i / COILS, im.voxels[2], g.cells[2]), coil = group * COILS + i % COILS;
-    Complex v = {0, 0};
-    if (is_inside && x >= 0 && coil < coils) {
-      const Complex voxel =
-          image[(((Index)coil * im.voxels[0] + z) * im.voxels[1] + y) * im.voxels[2] + x];
-      const REAL f = factor * im.factor[2][x];
-      v = {f * voxel.re, f * voxel.im};
+  for (int part = 0; part < parts; ++part) {
+    Complex* to = cells + row_of(g, group, row / g.cells[1], row % g.cells[1], part) * PASS;
+    for (int i = threadIdx.x; i < g.cells[2] * PASS; i += threads) {
+      const int x = voxel_of(i / PASS, im.voxels[2], g.cells[2]), coil = group * COILS + part * PASS + i % PASS;
+      Complex v = {0, 0};
+      if (is_inside && x >= 0 && coil < coils) {
+        const Complex voxel =
+            image[(((Index)coil * im.voxels[0] + z) * im.voxels[1] + y) * im.voxels[2] + x];
+        const REAL f = factor * im.factor[2][x];
+        v = {f * voxel.re, f * voxel.im};
+      }
+      to[i] = v;
     }
-    to[i] = v;
   }
 }
 
@@ -47,16 +49,17 @@ extern "C" __global__ void __launch_bounds__(threads)
 extern "C" __global__ void __launch_bounds__(threads)
     crop(Grid g, Image im, int coils, REAL scale, const Complex* cells, Complex* image) {
   const int group = blockIdx.y, row = blockIdx.x, z = row / im.voxels[1], y = row % im.voxels[1];
-  const Complex* from =
-      cells + (((Index)group * g.cells[0] + cell_of(z, im.voxels[0], g.cells[0])) * g.cells[1] +
-               cell_of(y, im.voxels[1], g.cells[1])) *
-                  g.cells[2] * COILS;
   const REAL factor = im.factor[0][z] * im.factor[1][y] * scale;
-  for (int i = threadIdx.x; i < im.voxels[2] * COILS; i += threads) {
-    const int x = i / COILS, coil = group * COILS + i % COILS;
-    if (coil >= coils) continue;
-    const Complex v = from[(Index)cell_of(x, im.voxels[2], g.cells[2]) * COILS + i % COILS];
-    const REAL f = factor * im.factor[2][x];
-    image[(((Index)coil * im.voxels[0] + z) * im.voxels[1] + y) * im.voxels[2] + x] = {f * v.re, f * v.im};
+  for (int part = 0; part < parts; ++part) {
+    const Complex* from = cells + row_of(g, group, cell_of(z, im.voxels[0], g.cells[0]),
+                                         cell_of(y, im.voxels[1], g.cells[1]), part) *
+                                      PASS;
+    for (int i = threadIdx.x; i < im.voxels[2] * PASS; i += threads) {
+      const int x = i / PASS, coil = group * COILS + part * PASS + i % PASS;
+      if (coil >= coils) continue;
+      const Complex v = from[(Index)cell_of(x, im.voxels[2], g.cells[2]) * PASS + i % PASS];
+      const REAL f = factor * im.factor[2][x];
+      image[(((Index)coil * im.voxels[0] + z) * im.voxels[1] + y) * im.voxels[2] + x] = {f * v.re, f * v.im};
+    }
   }
 }

@@ -46,13 +46,29 @@ extern "C" __global__ void __launch_bounds__(threads) place_samples(Grid g, Voxe
   }
 }
 
-// sorted[group][i][COILS] = scale x of[coil][order[i]], with zeros for coils that are not there.
+// sorted[group][i][COILS] = scale x of[coil][order[i]], with zeros for coils that are not there. Few coils at a time, whose
+// samples stay in the cache while they are picked out; as many as fill what memory moves at once. A thread asks for
+// several samples before it waits for the first.
+constexpr int samples_of_thread = 4;
+constexpr int coils_at_once = COILS < 32 / (int)sizeof(Complex) ? COILS : 32 / (int)sizeof(Complex);
+
 extern "C" __global__ void __launch_bounds__(threads)
     sort_values(const Complex* of, Index samples, int coils, const U32* order, REAL scale, Complex* sorted) {
-  const Index at = (Index)blockIdx.x * threads + threadIdx.x, i = at / COILS;
-  if (i >= samples) return;
-  const int group = blockIdx.y, coil = group * COILS + (int)(at % COILS);
-  Complex v = {0, 0};
-  if (coil < coils) v = of[coil * samples + order[i]];
-  sorted[group * samples * COILS + at] = {scale * v.re, scale * v.im};
+  constexpr int turns = COILS / coils_at_once, step = threads / coils_at_once;
+  const Index begin = (Index)blockIdx.x * (step * samples_of_thread) + threadIdx.x / coils_at_once;
+  const int group = blockIdx.y / turns,
+            own = (int)(blockIdx.y % turns) * coils_at_once + (int)(threadIdx.x % coils_at_once),
+            coil = group * COILS + own;
+  Complex v[samples_of_thread];
+#pragma unroll
+  for (int n = 0; n < samples_of_thread; ++n) {
+    const Index i = begin + n * step;
+    v[n] = {0, 0};
+    if (i < samples && coil < coils) v[n] = of[coil * samples + order[i]];
+  }
+#pragma unroll
+  for (int n = 0; n < samples_of_thread; ++n) {
+    const Index i = begin + n * step;
+    if (i < samples) sorted[(group * samples + i) * COILS + own] = {scale * v[n].re, scale * v[n].im};
+  }
 }

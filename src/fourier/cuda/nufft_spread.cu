@@ -7,15 +7,15 @@
 
 constexpr int warps = tile_z * tile_y * tile_x / 64, threads = 32 * warps;
 // Samples that a block looks at in one go: what shared memory holds.
-constexpr int batch = sizeof(REAL) == 4 ? threads : threads / 2;
+constexpr int batch = sizeof(REAL) == 4 ? threads / 8 * 7 : threads / 2;
 
 // A warp owns 64 cells of the tile, half of it along each axis.
 constexpr int part_z = DIMS == 3 ? 4 : 1, part_y = DIMS == 3 ? 4 : DIMS == 2 ? 8 : 1,
               part_x = DIMS == 3 ? 4 : DIMS == 2 ? 8 : 64;
-struct Part {
+struct OwnCells {
   int z, y, x;      // its first cell within the tile
   unsigned halves;  // bits of the halves along x, y, z
-  __device__ Part() {
+  __device__ OwnCells() {
     const int warp = threadIdx.x / 32;
     const int half_x = warp % 2, half_y = DIMS >= 2 ? warp / 2 % 2 : 0, half_z = DIMS == 3 ? warp / 4 : 0;
     halves = 1u << half_x | 4u << half_y | 16u << half_z;
@@ -25,63 +25,66 @@ struct Part {
   }
 };
 
-__device__ inline Coils* cell_at(const Grid& g, int group, int z, int y, int x, Coils* cells) {
-  if (z >= g.cells[0] || y >= g.cells[1] || x >= g.cells[2]) return nullptr;
-  return cells + (((Index)group * g.cells[0] + z) * g.cells[1] + y) * g.cells[2] + x;
+// Calls store(part, address) for the parts of a cell, unless it is beyond the grid.
+template <class Store>
+__device__ inline void store_cell(const Grid& g, int group, int z, int y, int x, Part* cells, const Store& store) {
+  if (z >= g.cells[0] || y >= g.cells[1] || x >= g.cells[2]) return;
+#pragma unroll
+  for (int part = 0; part < parts; ++part) store(part, cells + row_of(g, group, z, y, part) + x);
 }
 
-// A sample's weights of all planes, rows and columns of the tile, zero where it does not reach. The stride keeps pairs
-// aligned and spreads samples over banks.
-constexpr int weights_y = tile_z, weights_x = (tile_z + tile_y + 1) / 2 * 2,
-              stride = PRODUCTS > 0 ? 28 : (weights_x + tile_x + 1) / 2 * 2 + (DIMS == 3 ? 2 : 0);
+// A sample's weights of all planes, rows and columns of the tile, zero where it does not reach. The odd stride spreads
+// samples over banks, and so do 16 bytes behind its values.
+constexpr int weights_y = tile_z, weights_x = tile_z + tile_y, stride = (weights_x + tile_x) | 1;
+struct alignas(16) Staged {
+  Coils of;
+  unsigned char space[sizeof(Coils) % 32 == 0 ? 16 : 1];
+};
 
 constexpr int reals_of_lane = 4 * COILS;
 
 #if PRODUCTS == 0
 // A lane owns two cells side by side along the slowest axis.
-struct alignas(2 * sizeof(REAL)) Pair {
-  REAL a, b;
-};
 struct Sums {
   REAL of[2][COILS][2];
   int z, y, x;  // the first cell within the tile
-  __device__ Sums(const Part& part) {
+  __device__ Sums(const OwnCells& part) {
     const int lane = threadIdx.x % 32;
     z = part.z + (DIMS == 3 ? lane / 16 * 2 : 0);
     y = part.y + (DIMS == 3 ? lane / 4 % 4 : DIMS == 2 ? lane / 8 * 2 : 0);
     x = part.x + (DIMS == 3 ? lane % 4 : DIMS == 2 ? lane % 8 : lane * 2);
     for (int i = 0; i < reals_of_lane; ++i) (&of[0][0][0])[i] = 0;
   }
-  __device__ void add(const REAL* w, const Coils& v) {
-    Pair pair;
-    REAL factor = 1;
-    if (DIMS == 3) {
-      pair = *(const Pair*)(w + z);
-      factor = w[weights_y + y] * w[weights_x + x];
-    } else if (DIMS == 2) {
-      pair = {w[weights_y + y], w[weights_y + y + 1]};
-      factor = w[weights_x + x];
-    } else {
-      pair = *(const Pair*)(w + weights_x + x);
-    }
-    const REAL w0 = factor * pair.a, w1 = factor * pair.b;
+  // Of `count` samples, by their places.
+  __device__ void add(const unsigned char* places, int count, const REAL* weights, const Staged* values) {
+    for (int at = 0; at < count; ++at) {
+      const int place = places[at];
+      const REAL* w = weights + place * stride;
+      const Coils v = values[place].of;
+      const REAL* slow = w + (DIMS == 3 ? z : DIMS == 2 ? weights_y + y : weights_x + x);
+      REAL factor = 1;
+      if (DIMS == 3) factor = w[weights_y + y] * w[weights_x + x];
+      if (DIMS == 2) factor = w[weights_x + x];
+      const REAL w0 = factor * slow[0], w1 = factor * slow[1];
 #pragma unroll
-    for (int c = 0; c < COILS; ++c) {
-      of[0][c][0] += w0 * v.of[c].re;
-      of[0][c][1] += w0 * v.of[c].im;
-      of[1][c][0] += w1 * v.of[c].re;
-      of[1][c][1] += w1 * v.of[c].im;
+      for (int c = 0; c < COILS; ++c) {
+        of[0][c][0] += w0 * v.of[c].re;
+        of[0][c][1] += w0 * v.of[c].im;
+        of[1][c][0] += w1 * v.of[c].re;
+        of[1][c][1] += w1 * v.of[c].im;
+      }
     }
   }
-  __device__ void store(const Grid& g, const Corner& corner, int group, Coils* cells) const {
-    for (int k = 0; k < 2; ++k) {
-      Coils* to = cell_at(g, group, corner.z + z + (DIMS == 3 ? k : 0), corner.y + y + (DIMS == 2 ? k : 0),
-                          corner.x + x + (DIMS == 1 ? k : 0), cells);
-      if (to == nullptr) continue;
-      Coils sum;
-      for (int c = 0; c < COILS; ++c) sum.of[c] = {of[k][c][0], of[k][c][1]};
-      *to = sum;
-    }
+  __device__ void store(const Grid& g, const Corner& corner, int group, Part* cells) const {
+    for (int k = 0; k < 2; ++k)
+      store_cell(g, group, corner.z + z + (DIMS == 3 ? k : 0), corner.y + y + (DIMS == 2 ? k : 0),
+                 corner.x + x + (DIMS == 1 ? k : 0), cells, [&](int part, Part* to) {
+                   Part sum;
+#pragma unroll
+                   for (int c = 0; c < PASS; ++c)
+                     sum.of[c] = {of[k][part * PASS + c][0], of[k][part * PASS + c][1]};
+                   *to = sum;
+                 });
   }
 };
 #else
@@ -90,7 +93,7 @@ struct Split {
   unsigned high, low;
   __device__ Split(float v) {
     if (PRODUCTS == 1) {
-      asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(v));
+      high = __float_as_uint(v) + 0x1000u;  // what is below is cut off
       low = 0;
     } else {
       high = __float_as_uint(v) & 0xffffe000u;
@@ -115,49 +118,58 @@ struct Sums {
   float of[part_z][COILS / 4][4];
   int z, y, x;
   int row, column;
-  __device__ Sums(const Part& part) : z(part.z), y(part.y), x(part.x) {
+  __device__ Sums(const OwnCells& part) : z(part.z), y(part.y), x(part.x) {
     row = threadIdx.x % 32 / 4;
     column = threadIdx.x % 4;
     for (int i = 0; i < reals_of_lane; ++i) (&of[0][0][0])[i] = 0;
   }
-  // Of 8 samples, by their places.
-  __device__ void add(const unsigned short* places, const float* weights, const Coils* values) {
-    float a[2], b[2];
-    float4 wz[2];
-    const float* v[2];
+  // Of `count` samples, by their places; up to 7 of zero values follow them.
+  __device__ void add(const unsigned char* places, int count, const float* weights, const Staged* values) {
+    for (int at = 0; at < count; at += 8) {
+      float a[2], b[2], wz[2][part_z];
+      const float* v[2];
 #pragma unroll
-    for (int s = 0; s < 2; ++s) {
-      const int place = places[column + 4 * s];
-      const float* w = weights + place * stride;
-      const float wx = w[weights_x + x + row % 4];
-      a[s] = wx * w[weights_y + y + row / 4];
-      b[s] = wx * w[weights_y + y + row / 4 + 2];
-      wz[s] = *(const float4*)(w + z);
-      v[s] = (const float*)(values + place) + row;
-    }
-    const float wz0[4] = {wz[0].x, wz[0].y, wz[0].z, wz[0].w}, wz1[4] = {wz[1].x, wz[1].y, wz[1].z, wz[1].w};
+      for (int s = 0; s < 2; ++s) {
+        const int place = places[at + column + 4 * s];
+        const float* w = weights + place * stride;
+        const float wx = w[weights_x + x + row % 4];
+        a[s] = wx * w[weights_y + y + row / 4];
+        b[s] = wx * w[weights_y + y + row / 4 + 2];
 #pragma unroll
-    for (int k = 0; k < part_z; ++k) {
-      const Split a0(a[0] * wz0[k]), a1(b[0] * wz0[k]), a2(a[1] * wz1[k]), a3(b[1] * wz1[k]);
+        for (int k = 0; k < part_z; ++k) wz[s][k] = w[z + k];
+        v[s] = (const float*)(values + place) + row;
+      }
 #pragma unroll
       for (int n = 0; n < COILS / 4; ++n) {
         const Split b0(v[0][8 * n]), b1(v[1][8 * n]);
-        if (PRODUCTS == 3) {
-          multiply(of[k][n], a0.low, a1.low, a2.low, a3.low, b0.high, b1.high);
-          multiply(of[k][n], a0.high, a1.high, a2.high, a3.high, b0.low, b1.low);
+#pragma unroll
+        for (int k = 0; k < part_z; ++k) {
+          const Split a0(a[0] * wz[0][k]), a1(b[0] * wz[0][k]), a2(a[1] * wz[1][k]), a3(b[1] * wz[1][k]);
+          if (PRODUCTS == 3) {
+            multiply(of[k][n], a0.low, a1.low, a2.low, a3.low, b0.high, b1.high);
+            multiply(of[k][n], a0.high, a1.high, a2.high, a3.high, b0.low, b1.low);
+          }
+          multiply(of[k][n], a0.high, a1.high, a2.high, a3.high, b0.high, b1.high);
         }
-        multiply(of[k][n], a0.high, a1.high, a2.high, a3.high, b0.high, b1.high);
       }
     }
   }
-  __device__ void store(const Grid& g, const Corner& corner, int group, Coils* cells) const {
+  __device__ void store(const Grid& g, const Corner& corner, int group, Part* cells) const {
+    const int iz = corner.z + z, iy = corner.y + y + row / 4, ix = corner.x + x + row % 4;
+    if (ix >= g.cells[2]) return;
+    Part* first = cells + row_of(g, group, iz, iy, 0) + ix;
+    const Index plane = (Index)g.cells[1] * parts * g.cells[2], two_rows = 2 * parts * (Index)g.cells[2];
+#pragma unroll
     for (int k = 0; k < part_z; ++k)
+#pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int r = row + 8 * half;
-        Coils* to = cell_at(g, group, corner.z + z + k, corner.y + y + r / 4, corner.x + x + r % 4, cells);
-        if (to == nullptr) continue;
-        for (int n = 0; n < COILS / 4; ++n)
-          to->of[column + 4 * n] = {of[k][n][2 * half], of[k][n][2 * half + 1]};
+        if (iz + k >= g.cells[0] || iy + 2 * half >= g.cells[1]) continue;
+        Part* to = first + k * plane + half * two_rows;
+#pragma unroll
+        for (int n = 0; n < COILS / 4; ++n) {
+          const int coil = column + 4 * n;
+          to[coil / PASS * (Index)g.cells[2]].of[coil % PASS] = {of[k][n][2 * half], of[k][n][2 * half + 1]};
+        }
       }
   }
 };
@@ -182,23 +194,28 @@ struct Neighbours {
 // The samples of those tiles, as runs of sorted samples.
 struct Candidates {
   U32 begin[32], offset[33];  // at most 4 tiles on each axis; tiles side by side hold samples side by side
+  // By one warp, a run a lane.
   __device__ void collect(const Grid& g, const Corner& corner, const U32* begins) {
     const Neighbours z(corner.z / tile_z, tile_z, g.cells[0], g.tiles[0], g.taps[0]),
         y(corner.y / tile_y, tile_y, g.cells[1], g.tiles[1], g.taps[1]),
         x(corner.x / tile_x, tile_x, g.cells[2], g.tiles[2], g.taps[2]);
+    const int lane = threadIdx.x, wrapped = lane % 2, iy = lane / 2 % y.count, iz = lane / 2 / y.count;
     const int end = x.first + x.count, straight = end < g.tiles[2] ? end : g.tiles[2];
-    const int from[2] = {x.first, 0}, to[2] = {straight, end - straight};
-    int runs = 0;
-    offset[0] = 0;
-    for (int iz = 0; iz < z.count; ++iz)
-      for (int iy = 0; iy < y.count; ++iy)
-        for (int part = 0; part < 2; ++part) {
-          if (from[part] >= to[part]) continue;
-          const U32 row = ((U32)((z.first + iz) % g.tiles[0]) * g.tiles[1] + (y.first + iy) % g.tiles[1]) * g.tiles[2];
-          begin[runs] = begins[row + from[part]];
-          offset[runs + 1] = offset[runs] + (begins[row + to[part]] - begin[runs]);
-          ++runs;
-        }
+    const int from = wrapped ? 0 : x.first, to = wrapped ? end - straight : straight;
+    U32 first = 0, size = 0;
+    if (iz < z.count && from < to) {
+      const U32 row = ((U32)((z.first + iz) % g.tiles[0]) * g.tiles[1] + (y.first + iy) % g.tiles[1]) * g.tiles[2];
+      first = begins[row + from];
+      size = begins[row + to] - first;
+    }
+    U32 sum = size;
+    for (int step = 1; step < 32; step *= 2) {
+      const U32 other = __shfl_up_sync(~0u, sum, step);
+      if (lane >= step) sum += other;
+    }
+    begin[lane] = first;
+    offset[lane + 1] = sum;
+    if (lane == 0) offset[0] = 0;
   }
 };
 
@@ -209,14 +226,18 @@ __device__ inline bool reaches(int first, int begin, int extent, int cells, int 
   return gap < extent || gap + taps > cells;
 }
 
-__device__ inline void weigh(const Taps& taps, int width, int cells, int first, int begin, int extent, REAL t,
-                             REAL* weights) {
+// The weights of the tile's cells along an axis.
+__device__ inline void weigh_cells(const Taps& taps, int cells, int first, int begin, REAL t, REAL* weights) {
+  constexpr int extent = tile_x;  // that of every axis with a kernel
   for (int i = 0; i < extent; ++i) weights[i] = 0;
-  int cell = first;
-  for (int j = 0; j < width; ++j) {
-    const int i = cell - begin;
-    if (i >= 0 && i < extent) weights[i] += width == 1 ? (REAL)1 : tap(taps, j, t);
-    if (++cell == cells) cell = 0;
+  REAL values[WIDTH];
+  weigh(taps, t, values);
+  const bool meets_itself = cells < WIDTH;  // several taps then fall on one cell
+  int i = first - begin;
+#pragma unroll
+  for (int j = 0; j < WIDTH; ++j, ++i) {
+    if (i + begin >= cells) i -= cells;
+    if (i >= 0 && i < extent) weights[i] = meets_itself ? weights[i] + values[j] : values[j];
   }
 }
 
@@ -227,105 +248,95 @@ struct SpreadItem {
   U32 first, count;  // among the candidates
 };
 
-extern "C" __global__ void __launch_bounds__(threads)
+// Enough blocks side by side that some sum up while others look for samples.
+constexpr int blocks_at_once = (sizeof(REAL) == 8 ? 512 : PRODUCTS == 1 ? 1024 : 768) / threads;
+
+extern "C" __global__ void __launch_bounds__(threads, blocks_at_once)
     spread(Grid g, Taps taps, const SpreadItem* items, const U32* begins, const int* first, const REAL* t,
-           Index samples, const Coils* values, Coils* cells, REAL* partial) {
+           Index samples, const Coils* values, Part* cells, REAL* partial) {
   __shared__ Candidates candidates;
   __shared__ int found_by_warp[warps];
+  __shared__ U32 queue[batch + threads];
   __shared__ unsigned char reach[batch];
-  // One more, of zeros, fills up products.
-  __shared__ __align__(16) REAL weights[(batch + 1) * stride];
-  __shared__ Coils staged[batch + 1];
+  __shared__ REAL weights[(batch + 1) * stride];
+  __shared__ Staged staged[batch + 1];
 
   const SpreadItem item = items[blockIdx.x];
   const Corner corner(g, item.tile);
-  const Part part;
+  const OwnCells part;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.y;
   values += group * samples;
-  if (threadIdx.x == 0) candidates.collect(g, corner, begins);
+  if (warp == 0) candidates.collect(g, corner, begins);
   __syncthreads();
 
   Sums sums(part);
-#if PRODUCTS > 0
-  __shared__ unsigned short all_places[warps][40];
-  unsigned short* places = all_places[warp];
+  // A warp's samples among those staged; one more, of zeros, fills up products.
+  __shared__ unsigned char all_places[warps][batch + 8];
+  unsigned char* places = all_places[warp];
   if (threadIdx.x < stride) weights[batch * stride + threadIdx.x] = 0;
-  if (threadIdx.x < COILS) staged[batch].of[threadIdx.x] = {0, 0};
-#endif
+  if (threadIdx.x < COILS) staged[batch].of.of[threadIdx.x] = {0, 0};
 
   int run = 0;
-  for (U32 from = 0; from < item.count; from += batch) {
-    // Which of these candidates reach the tile, closed up in their order.
-    bool is_found = threadIdx.x < batch && from + threadIdx.x < item.count;
-    Index i = 0;
-    int fz = 0, fy = 0, fx = 0;
-    if (is_found) {
-      const U32 candidate = item.first + from + threadIdx.x;
-      while (candidate >= candidates.offset[run + 1]) ++run;
-      i = candidates.begin[run] + (candidate - candidates.offset[run]);
-      fz = first[i];
-      fy = first[samples + i];
-      fx = first[2 * samples + i];
-      is_found = reaches(fz, corner.z, tile_z, g.cells[0], g.taps[0]) &&
-                 reaches(fy, corner.y, tile_y, g.cells[1], g.taps[1]) &&
-                 reaches(fx, corner.x, tile_x, g.cells[2], g.taps[2]);
-    }
-    const unsigned found = __ballot_sync(~0u, is_found);
-    if (lane == 0) found_by_warp[warp] = __popc(found);
-    __syncthreads();
-    int place = __popc(found & ((1u << lane) - 1)), count = 0;
-    for (int w = 0; w < warps; ++w) {
-      if (w < warp) place += found_by_warp[w];
-      count += found_by_warp[w];
-    }
-    if (is_found) {
-      REAL* w = weights + place * stride;
-      weigh(taps, g.taps[0], g.cells[0], fz, corner.z, tile_z, t[i], w);
-      weigh(taps, g.taps[1], g.cells[1], fy, corner.y, tile_y, t[samples + i], w + weights_y);
-      weigh(taps, g.taps[2], g.cells[2], fx, corner.x, tile_x, t[2 * samples + i], w + weights_x);
-      unsigned mask = 0;
-      for (int half = 0; half < 2; ++half) {
-        if (DIMS < 3 || reaches(fz, corner.z + half * part_z, part_z, g.cells[0], g.taps[0])) mask |= 16 << half;
-        if (DIMS < 2 || reaches(fy, corner.y + half * part_y, part_y, g.cells[1], g.taps[1])) mask |= 4 << half;
-        if (reaches(fx, corner.x + half * part_x, part_x, g.cells[2], g.taps[2])) mask |= 1 << half;
+  int found = 0;  // samples in the queue
+  for (U32 from = 0; from < item.count || found > 0;) {
+    // Which candidates reach the tile, closed up in their order, until there are enough to be staged at once.
+    while (from < item.count && found < batch) {
+      bool is_found = from + threadIdx.x < item.count;
+      U32 i = 0;
+      if (is_found) {
+        const U32 candidate = item.first + from + threadIdx.x;
+        while (candidate >= candidates.offset[run + 1]) ++run;
+        i = candidates.begin[run] + (candidate - candidates.offset[run]);
+        is_found = reaches(first[i], corner.z, tile_z, g.cells[0], g.taps[0]) &&
+                   reaches(first[samples + i], corner.y, tile_y, g.cells[1], g.taps[1]) &&
+                   reaches(first[2 * samples + i], corner.x, tile_x, g.cells[2], g.taps[2]);
       }
-      reach[place] = (unsigned char)mask;
-      staged[place] = values[i];
+      const unsigned of_warp = __ballot_sync(~0u, is_found);
+      if (lane == 0) found_by_warp[warp] = __popc(of_warp);
+      __syncthreads();
+      int place = found + __popc(of_warp & ((1u << lane) - 1));
+      for (int w = 0; w < warps; ++w) {
+        if (w < warp) place += found_by_warp[w];
+        found += found_by_warp[w];
+      }
+      if (is_found) queue[place] = i;
+      from += threads;
+      __syncthreads();
     }
+    const int count = found < batch ? found : batch;
+    if (threadIdx.x < count) {
+      const Index i = queue[threadIdx.x];
+      REAL* w = weights + threadIdx.x * stride;
+      staged[threadIdx.x].of = values[i];
+      for (int d = 0; d < 3 - DIMS; ++d) w[d] = 1;
+      unsigned mask = DIMS == 3 ? 0 : DIMS == 2 ? 0x30 : 0x3c;
+      // One axis after the other: all at once would take the registers of the sums.
+#pragma unroll 1
+      for (int d = 3 - DIMS; d < 3; ++d) {
+        const int own = first[d * samples + i], begin = d == 0 ? corner.z : d == 1 ? corner.y : corner.x;
+        weigh_cells(taps, g.cells[d], own, begin, t[d * samples + i], w + (3 - DIMS) + (d - (3 - DIMS)) * tile_x);
+        for (int half = 0; half < 2; ++half)
+          if (reaches(own, begin + half * part_x, part_x, g.cells[d], g.taps[d])) mask |= 1u << half << 2 * (2 - d);
+      }
+      reach[threadIdx.x] = (unsigned char)mask;
+    }
+    // What did not fit waits for the next turn.
+    const bool is_left = batch + (int)threadIdx.x < found;
+    const U32 left = is_left ? queue[batch + threadIdx.x] : 0;
     __syncthreads();
+    if (is_left) queue[threadIdx.x] = left;
+    found -= count;
 
-#if PRODUCTS > 0
-    int waiting = 0;  // places of this warp's samples that do not fill a product yet
-#endif
+    int own = 0;
     for (int q = 0; q < count; q += 32) {
       const bool is_mine = q + lane < count && (reach[q + lane] & part.halves) == part.halves;
-      unsigned mine = __ballot_sync(~0u, is_mine);
-#if PRODUCTS == 0
-      while (mine != 0) {
-        const int p = q + __ffs(mine) - 1;
-        mine &= mine - 1;
-        sums.add(weights + p * stride, staged[p]);
-      }
-#else
-      if (is_mine) places[waiting + __popc(mine & ((1u << lane) - 1))] = (unsigned short)(q + lane);
-      waiting += __popc(mine);
-      __syncwarp();
-      int done = 0;
-      for (; waiting - done >= 8; done += 8) sums.add(places + done, weights, staged);
-      waiting -= done;
-      const unsigned short kept = places[done + lane % 8];
-      __syncwarp();
-      if (lane < waiting) places[lane] = kept;
-      __syncwarp();
-#endif
+      const unsigned mine = __ballot_sync(~0u, is_mine);
+      if (is_mine) places[own + __popc(mine & ((1u << lane) - 1))] = (unsigned char)(q + lane);
+      own += __popc(mine);
     }
-#if PRODUCTS > 0
-    if (waiting > 0) {
-      if (lane >= waiting && lane < 8) places[lane] = batch;
-      __syncwarp();
-      sums.add(places, weights, staged);
-    }
-#endif
+    if (lane < 8) places[own + lane] = batch;
+    __syncwarp();
+    sums.add(places, own, weights, staged);
     __syncthreads();
   }
 
@@ -343,11 +354,11 @@ struct SplitTile {
 
 // Adds the partial sums of tiles that were too full for one block, in the order of their samples.
 extern "C" __global__ void __launch_bounds__(threads)
-    add_partial_sums(Grid g, const SplitTile* splits, const REAL* partial, Coils* cells) {
+    add_partial_sums(Grid g, const SplitTile* splits, const REAL* partial, Part* cells) {
   const SplitTile split = splits[blockIdx.x];
   const Corner corner(g, split.tile);
   const int group = blockIdx.y;
-  Sums sums{Part()};
+  Sums sums{OwnCells()};
   for (int s = 0; s < split.slots; ++s)
 #pragma unroll
     for (int i = 0; i < reals_of_lane; ++i)

@@ -11,6 +11,7 @@ namespace {
 
 ProductKernel make_kernel(bool is_split, bool is_forward, bool has_warpgroups) {
   ProductKernel k{};
+  k.is_forward = is_forward;
   int stages = 0;
   std::vector<std::string> own;
   if (has_warpgroups) {
@@ -52,9 +53,16 @@ const ProductKernel& product_kernel(bool is_split, bool is_forward, bool has_war
 }
 
 void launch_product(const Context& context, const ProductKernel& kernel, const Operand& a, const Operand& b,
-                    Index k_blocks, Index parts, const ProductResults& results) {
-  const Grid grid{static_cast<unsigned>(a.rows / kernel.tile_rows),
-                  static_cast<unsigned>(b.rows / kernel.tile_columns), static_cast<unsigned>(parts)};
+                    Index k_blocks, Index parts, const ProductResults& results, Index b_columns) {
+  const Index tile_rows = a.rows / kernel.tile_rows;
+  const Index tile_columns = (b_columns == 0 ? b.rows : b_columns) / kernel.tile_columns;
+  Grid grid{static_cast<unsigned>(tile_rows), static_cast<unsigned>(tile_columns),
+            static_cast<unsigned>(parts)};
+  if (kernel.is_forward) {  // about 16 x 8 tiles at a time, so that either operand is read seldom
+    const Index groups = (tile_rows + 15) / 16;
+    grid.x = static_cast<unsigned>((tile_rows + groups - 1) / groups);
+    grid.z = static_cast<unsigned>(groups);
+  }
   const int blocks = static_cast<int>(k_blocks),
             blocks_per_part = static_cast<int>((k_blocks + parts - 1) / parts);
   launch(context, kernel.instance, "product", grid, {kernel.threads}, kernel.shared_bytes, a.hi, a.lo,

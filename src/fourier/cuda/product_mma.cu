@@ -34,9 +34,20 @@ extern "C" __global__ void __launch_bounds__(256)
             int k_blocks, int k_blocks_per_part, Results results) {
   extern __shared__ __align__(1024) char stages[];
   const unsigned shared = (unsigned)__cvta_generic_to_shared(stages);
+#if FORWARD
+  const Index row0 = ((Index)blockIdx.z * gridDim.x + blockIdx.x) * TILE_ROWS;
+  if (row0 >= a_rows) return;
+  const Index column0 = first_column(results, tile_columns, row0);
+  const int first_block = 0, blocks = k_blocks;
+#else
   const Index row0 = (Index)blockIdx.x * TILE_ROWS, column0 = (Index)blockIdx.y * tile_columns;
-  const int first_block = blockIdx.z * k_blocks_per_part;
-  const int blocks = max(0, min(k_blocks - first_block, k_blocks_per_part));
+  int first_block = blockIdx.z * k_blocks_per_part;
+  int blocks = max(0, min(k_blocks - first_block, k_blocks_per_part));
+  if (results.part_starts != nullptr) {
+    first_block = results.part_starts[blockIdx.z] - results.part_starts[0];
+    blocks = results.part_starts[blockIdx.z + 1] - results.part_starts[blockIdx.z];
+  }
+#endif
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
 
   const auto fetch = [&](int i) {

@@ -12,9 +12,24 @@ struct Results {
   float2* partial;
   int groups, outers;
   int columns_per_coil;
+  // Where the parts of k begin, in blocks, and where the last ends; null when all are of one length.
+  const int* part_starts;
+  // Forward: with these, b holds snapshots in turns, snapshot j of all coils in slot j % slots; row r takes those from
+  // snapshot_of_piece[piece_of_unit[r / 128]] on, and partial is [tap][coil][tile][m].
+  const int* piece_of_unit;
+  const int* snapshot_of_piece;
+  int slots, coils;
 };
 
 #if FORWARD
+/// First row of b for this block's tile of columns.
+__device__ inline Index first_column(const Results& r, int tile_columns, Index row) {
+  if (r.piece_of_unit == nullptr) return (Index)blockIdx.y * tile_columns;
+  const int tiles = r.columns_per_coil / tile_columns, tap = blockIdx.y / tiles / r.coils,
+            coil = blockIdx.y / tiles % r.coils;
+  const int slot = (r.snapshot_of_piece[r.piece_of_unit[row / 128]] + tap) % r.slots;
+  return ((Index)(slot * r.coils + coil) * tiles + blockIdx.y % tiles) * tile_columns;
+}
 /// Runs through every fourth group, as one thread meets them, keeping (z, outer) without divisions.
 struct GroupWalk {
   const Results& results;

@@ -20,9 +20,20 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   __shared__ __align__(8) Turns barriers[2 * STAGES];
   const unsigned shared = (unsigned)__cvta_generic_to_shared(stages);
   const unsigned full = (unsigned)__cvta_generic_to_shared(barriers), empty = full + 8 * STAGES;
+#if FORWARD
+  const Index row0 = ((Index)blockIdx.z * gridDim.x + blockIdx.x) * tile_rows;
+  if (row0 >= a_rows) return;
+  const Index column0 = first_column(results, TILE_COLUMNS, row0);
+  const int first_block = 0, blocks = k_blocks;
+#else
   const Index row0 = (Index)blockIdx.x * tile_rows, column0 = (Index)blockIdx.y * TILE_COLUMNS;
-  const int first_block = blockIdx.z * k_blocks_per_part;
-  const int blocks = max(0, min(k_blocks - first_block, k_blocks_per_part));
+  int first_block = blockIdx.z * k_blocks_per_part;
+  int blocks = max(0, min(k_blocks - first_block, k_blocks_per_part));
+  if (results.part_starts != nullptr) {
+    first_block = results.part_starts[blockIdx.z] - results.part_starts[0];
+    blocks = results.part_starts[blockIdx.z + 1] - results.part_starts[blockIdx.z];
+  }
+#endif
   const int group = threadIdx.x / 128, lane = threadIdx.x % 32;
 
   if (threadIdx.x == 0) {

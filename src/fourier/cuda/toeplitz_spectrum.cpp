@@ -43,19 +43,13 @@ Array<std::complex<Real>> point_spread(const std::shared_ptr<const Trajectory>& 
   Context& c = context(device.index);
   const KernelInstance& kernels = instance(std::is_same_v<Real, double>, std::is_same_v<Real, double>);
   const Index samples = trajectory->samples();
-  const auto nufft =
-      make_nufft<Real>(trajectory, matrix, 1, {.tolerance = tolerance, .oversampling = 0, .log = {}}, device);
-  const auto k = Array<double>::copy_of(trajectory->view(), device);
-  Array<double> weights_there;
-  const double* w = weights.data == nullptr ? nullptr : on_device(weights, device, weights_there).data;
-  auto q = Array<Complex>::zeros({volume(cells)}, device);
-  Array<Complex> data({1, samples}, device), part(prepend(1, matrix), device);
 
   Box n{{1, 1, 1}};
   for (std::size_t d = 0; d < matrix.size(); ++d) n.n[3 - matrix.size() + d] = matrix[d];
   // The first axis of more than one voxel has lags >= 0 alone; the others take both signs.
   std::size_t half_axis = 0;
   while (half_axis < 2 && n.n[half_axis] == 1) ++half_axis;
+  std::vector<Box> shifts;
   for (unsigned corner = 0; corner < 8; ++corner) {
     Box shift{};
     bool is_needed = true;
@@ -64,16 +58,29 @@ Array<std::complex<Real>> point_spread(const std::shared_ptr<const Trajectory>& 
       if (is_negative && (n.n[d] == 1 || d == half_axis)) is_needed = false;
       shift.n[d] = n.n[d] / 2 - (is_negative ? n.n[d] : 0);
     }
-    if (!is_needed) continue;
-    if (samples > 0)
-      launch(c, kernels, "shift_weights", striding(c, samples), {threads}, 0,
-             static_cast<const double*>(k.data()), w, n, shift, static_cast<int>(matrix.size()), samples,
-             data.data());
-    nufft->adjoint(data.view(), part.view());
-    launch(c, kernels, "place_corner", striding(c, part.size()), {threads}, 0,
-           static_cast<const Complex*>(part.data()), n, shift, static_cast<int>(half_axis), Box{cells},
-           q.data());
+    if (is_needed) shifts.push_back(shift);
   }
+
+  // Corners are coils of one transform, so that they share the values of its kernel.
+  const Index corners = static_cast<Index>(shifts.size());
+  const auto nufft = make_nufft<Real>(trajectory, matrix, corners,
+                                      {.tolerance = tolerance, .oversampling = 0, .log = {}}, device);
+  Array<Complex> data(nufft->range(), device), parts(nufft->domain(), device);
+  if (samples > 0) {
+    const auto k = Array<double>::copy_of(trajectory->view(), device);
+    Array<double> weights_there;
+    const double* w = weights.data == nullptr ? nullptr : on_device(weights, device, weights_there).data;
+    for (Index i = 0; i < corners; ++i)
+      launch(c, kernels, "shift_weights", striding(c, samples), {threads}, 0,
+             static_cast<const double*>(k.data()), w, n, shifts[static_cast<std::size_t>(i)],
+             static_cast<int>(matrix.size()), samples, data.data() + i * samples);
+  }
+  nufft->adjoint(data.view(), parts.view());
+  auto q = Array<Complex>::zeros({volume(cells)}, device);
+  for (Index i = 0; i < corners; ++i)
+    launch(c, kernels, "place_corner", striding(c, count(matrix)), {threads}, 0,
+           static_cast<const Complex*>(parts.data() + i * count(matrix)), n,
+           shifts[static_cast<std::size_t>(i)], static_cast<int>(half_axis), Box{cells}, q.data());
   launch(c, kernels, "mean_of_both", striding(c, volume(cells) / cells[half_axis]), {threads}, 0, Box{cells},
          static_cast<int>(half_axis), q.data());
   return q;

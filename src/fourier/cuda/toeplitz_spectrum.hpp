@@ -12,7 +12,7 @@ Array<Real> toeplitz_spectrum(const std::shared_ptr<const Trajectory>& trajector
                               View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
                               Device device);
 
-/// From the order of a DFT to that of toeplitz_passes.cu: [z][y half][q, m of y][x half][4 values][t of x][4], with z as
+/// From the order of a DFT to that of the passes of toeplitz_lines.cu: [z][y half][q, m of y][x half][4 values][t of x][4], with z as
 /// [half][q][m] and the values of x as [round][m].
 void pack_spectrum(Context& context, const std::array<LineShape, 3>& shape, const float* spectrum,
                    float* packed);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "nlm/cpu/targets.hpp"
+#include "core/simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nlm/cpu/fused.cpp"
 #include <hwy/foreach_target.h>

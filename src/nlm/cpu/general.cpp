@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "nlm/cpu/targets.hpp"
+#include "core/simd_targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nlm/cpu/general.cpp"
 #include <hwy/foreach_target.h>

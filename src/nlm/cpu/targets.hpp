@@ -1,6 +1,0 @@
-#pragma once
-// The instruction sets that SIMD files are compiled for: AVX2 and AVX-512 on x86 with plain code for what is
-// older, and Highway's defaults elsewhere; scalable vectors cannot stand in arrays. Include before anything of
-// Highway.
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)

@@ -1,0 +1,398 @@
+// Non-local means of a grey image in 2D or 3D with all shifts in one pass: differences, sums over the patch, the
+// exponential and the sums over a group of shifts never leave the registers. A thread owns ROWS x COLUMNS voxels of one
+// plane; the lanes of a warp are 32 planes along the slow axis, so that sums along x and y are a thread's own and those
+// along z take a shuffle. 2D images have their rows there, and one row.
+//
+// Constants: REAL; CLASSIC; NX, NY, NZ samples of a patch, FX, FY, FZ the first one's offset from its voxel, DX, DY, DZ
+// the search distance; COLUMNS, ROWS, WARPS_X, WARPS_Y; UNROLL rows of one turn; SPAN_Y, SPAN_Z: shifts whose voxels fit
+// shared memory at once; SHARED_SUMS: sums over groups wait there, else in registers, for which UNROLL has to be ROWS;
+// IN_PARTS: each plane of shifts is summed by itself; CHAINED: a row of samples is one
+// chain of multiply-adds (float, fast mode), and distances that single precision cannot tell from the cut-off are decided
+// anew in double; BLOCKS that are to fit a multiprocessor.
+#include "nlm_weight.cuh"
+
+typedef long long Index;
+
+constexpr int warps = WARPS_X * WARPS_Y, threads = 32 * warps;
+constexpr int tile_x = WARPS_X * COLUMNS, tile_y = WARPS_Y * ROWS, tile_z = 32 - (NZ - 1);
+constexpr int own_x = tile_x + NX - 1, own_y = tile_y + NY - 1;
+constexpr int size_x = own_x + 2 * DX, size_y = own_y + SPAN_Y - 1, size_z = 32 + SPAN_Z - 1;
+constexpr int step_x = size_z | 1, step_y = size_x * step_x;  // odd: lanes along x or z meet no bank twice
+// With the whole search in shared memory a voxel's own patch is there too.
+constexpr bool is_whole = SPAN_Y == 2 * DY + 1 && SPAN_Z == 2 * DZ + 1;
+constexpr int own_step_x = is_whole ? step_x : 33, own_step_y = is_whole ? step_y : own_x * own_step_x;
+constexpr int tile_elements = size_y * step_y + step_x + 8, own_elements = is_whole ? 0 : own_y * own_step_y + 8;
+constexpr int result_step = 33, unroll = UNROLL;
+// Shifts along x go in groups: few enough for the registers, the first ones larger by one when it does not divide.
+constexpr int all_x = 2 * DX + 1, most_x = 7, groups = (all_x + most_x - 1) / most_x;
+constexpr int few = all_x / groups, larger_groups = all_x % groups, most = few + (larger_groups > 0);
+// That of what is outside: nothing passes it, not even the negative sums that noise makes.
+constexpr REAL no_cut = -largest_value;
+constexpr bool has_own_difference = FX == 0 && FY == 0 && FZ == 0;
+
+struct Tile {
+  const REAL* field;       // what the tiles are cut from, with all borders
+  Index field_y, field_z;  // elements from row to row, plane to plane
+  int field_nx, field_ny, field_nz;
+  const REAL* image;  // the voxels to filter
+  REAL* result;
+  const unsigned char* mask;  // or null
+  Index image_y, image_z;     // of these three
+  int nx, ny, nz;
+  int tiles_x, tiles_y;
+  Index first_tile;
+  int begin[3], whole[3];  // x, y, z: where the voxels to filter begin in the whole image, and its extent
+  REAL bias;               // subtracted from each sample, or from each row of them
+  REAL scale;              // steps of the exponential per unit of a sum
+  REAL cut, early_cut, first_cut;  // classic: of the sum before the last plane, and of the first plane alone
+  REAL to_image;                   // from the field's unit to the image's
+  unsigned open_low, open_size;    // sums whose steps lie there may be on the wrong side of the cut
+  unsigned sure;                   // more steps than this, and a sum surely counts
+  double norm, box_bias;
+  // Voxels in doubt, to be decided by nlm_decide; what finds no place there the tile decides itself.
+  unsigned long long* doubtful_count;
+  Index* doubtful;
+  Index most_doubtful;
+  REAL gaussian[3][8];  // classic: along x, y and z, over that of the middle
+};
+
+template <int n>
+__device__ inline void sum_along_z(REAL& sum, bool& dropped, const Tile& t) {
+  if (n == 1) return;
+#if CLASSIC
+  // What has passed 5 before the last plane drops the pair.
+  const REAL v = sum;
+#pragma unroll
+  for (int j = 1; j < n; ++j) {
+    dropped |= j == 1 ? v > t.first_cut : sum > t.early_cut;
+    const REAL next = shuffle_down(v, j);
+    if (j == 1)
+      sum = n == 3 ? fused(v, t.gaussian[2][0], next) : fused(next, t.gaussian[2][1], mul(v, t.gaussian[2][0]));
+    else
+      sum = fused(next, t.gaussian[2][j], sum);
+  }
+#else
+  constexpr int p = largest_prime(n), lag = n / p;
+  sum_along_z<lag>(sum, dropped, t);
+  const REAL v = sum;
+#pragma unroll
+  for (int j = 1; j < p; ++j) sum = add(sum, shuffle_down(v, j * lag));
+#endif
+}
+
+// Rows are met from the last to the first. Kept of a shift: for each step of the sum along y the rows that it still needs.
+template <int n>
+struct RowSums {
+  static constexpr int p = CLASSIC ? n : largest_prime(n), lag = n / p, depth = (p - 1) * lag;
+  RowSums<lag> inner;
+  REAL kept[depth][COLUMNS];  // the row met i + 1 rows ago
+  __device__ inline void add_row(REAL (&s)[COLUMNS], const Tile& t) {
+    inner.add_row(s, t);
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) {
+      const REAL now = s[x];
+#if CLASSIC
+      REAL sum = kept[n / 2 - 1][x];
+#pragma unroll
+      for (int j = 0; j < n / 2; ++j)
+        sum = fused(add(j == 0 ? now : kept[j == 0 ? 0 : j - 1][x], kept[n - 2 - j][x]), t.gaussian[1][j], sum);
+#else
+      REAL sum = now;
+#pragma unroll
+      for (int j = 1; j < p; ++j) sum = add(sum, kept[j * lag - 1][x]);
+#endif
+#pragma unroll
+      for (int i = depth - 1; i > 0; --i) kept[i][x] = kept[i - 1][x];
+      kept[0][x] = now;
+      s[x] = sum;
+    }
+  }
+};
+template <>
+struct RowSums<1> {
+  __device__ inline void add_row(REAL (&)[COLUMNS], const Tile&) {}
+};
+
+template <int n>
+__device__ inline void sum_along_x(REAL (&v)[COLUMNS + NX - 1], const Tile& t) {
+  if (n == 1) return;
+#if CLASSIC
+#pragma unroll
+  for (int x = 0; x < COLUMNS; ++x) {
+    REAL sum = v[x + NX / 2];
+#pragma unroll
+    for (int j = 0; j < NX / 2; ++j) sum = fused(add(v[x + j], v[x + NX - 1 - j]), t.gaussian[0][j], sum);
+    v[x] = sum;
+  }
+#else
+  constexpr int p = largest_prime(n), lag = n / p;
+  sum_along_x<lag>(v, t);
+#pragma unroll
+  for (int x = 0; x < COLUMNS + NX - n; ++x) {
+#pragma unroll
+    for (int j = 1; j < p; ++j) v[x] = add(v[x], v[x + j * lag]);
+  }
+#endif
+}
+
+struct Pair {
+  REAL weight, sum;
+};
+// What is kept from group to group.
+struct Sums {
+#if SHARED_SUMS
+  Pair* place;  // of row 0 and column 0; the others are a block of threads apart
+  unsigned open;
+  __device__ inline Pair get(int row, int x) const { return place[(row * COLUMNS + x) * threads]; }
+  __device__ inline void set(int row, int x, Pair p) { place[(row * COLUMNS + x) * threads] = p; }
+  __device__ inline unsigned& nearest_of(int, int) { return open; }
+#else
+  Pair pair[ROWS][COLUMNS];
+  unsigned nearest[ROWS][COLUMNS];  // to the cut
+  __device__ inline Pair get(int row, int x) const { return pair[row][x]; }
+  __device__ inline void set(int row, int x, Pair p) { pair[row][x] = p; }
+  __device__ inline unsigned& nearest_of(int row, int x) { return nearest[row][x]; }
+#endif
+  __device__ inline void clear() {
+#pragma unroll
+    for (int y = 0; y < ROWS; ++y)
+#pragma unroll
+      for (int x = 0; x < COLUMNS; ++x) set(y, x, {0, 0});
+  }
+};
+
+// What of a search the image holds, in classic mode: rows as a range, planes and columns as cuts that nothing passes.
+struct Window {
+  REAL cuts[COLUMNS + most_x - 1];
+  int row_begin, row_end;
+};
+
+// What the last shift of a group is compared with: nothing passes where the group is smaller.
+struct Last {
+  REAL cut;
+  unsigned far;
+};
+
+// One row of samples and the shifts of one group; own and other point to the row.
+template <int shifts, bool is_complete>
+__device__ inline void add_row(const REAL* own, const REAL* other, int row, RowSums<NY> (&rows)[shifts], Sums& sums,
+                               const Tile& t, const Window& window, const Last& last) {
+  REAL mine[COLUMNS + NX - 1], theirs[COLUMNS + NX - 1 + shifts - 1];
+#pragma unroll
+  for (int x = 0; x < COLUMNS + NX - 1; ++x) mine[x] = own[x * own_step_x];
+#pragma unroll
+  for (int x = 0; x < COLUMNS + NX - 1 + shifts - 1; ++x) theirs[x] = other[x * step_x];
+  Pair group[COLUMNS];
+  REAL centre[COLUMNS], around[COLUMNS + shifts - 1];
+  unsigned nearest[COLUMNS];
+#pragma unroll
+  for (int x = 0; x < COLUMNS; ++x) nearest[x] = ~0u;
+  if (is_complete) {
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) group[x] = {0, 0};
+    if (!has_own_difference) {
+      constexpr int a = -FY * own_step_y - FX * own_step_x - FZ, b = -FY * step_y - FX * step_x - FZ;
+#pragma unroll
+      for (int x = 0; x < COLUMNS; ++x) centre[x] = own[a + x * own_step_x];
+#pragma unroll
+      for (int x = 0; x < COLUMNS + shifts - 1; ++x) around[x] = other[b + x * step_x];
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < shifts; ++k) {
+    const bool is_sure = larger_groups == 0 || k < shifts - 1;
+    REAL d[COLUMNS + NX - 1], s[COLUMNS];
+#pragma unroll
+    for (int x = 0; x < COLUMNS + NX - 1; ++x) d[x] = sub(theirs[x + k], mine[x]);
+#if CHAINED
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) {
+      s[x] = fused(d[x], d[x], -t.bias);
+#pragma unroll
+      for (int j = 1; j < NX; ++j) s[x] = fused(d[x + j], d[x + j], s[x]);
+    }
+#else
+    REAL v[COLUMNS + NX - 1];
+#pragma unroll
+    for (int x = 0; x < COLUMNS + NX - 1; ++x)
+      v[x] = fused(d[x], d[x], -t.bias);
+    sum_along_x<NX>(v, t);
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) s[x] = v[x];
+#endif
+    rows[k].add_row(s, t);
+    if (!is_complete) continue;
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) {
+      bool dropped = false;
+      REAL distance = s[x];
+      sum_along_z<NZ>(distance, dropped, t);
+      const REAL difference = has_own_difference ? d[x] : sub(around[x + k], centre[x]);
+#if CLASSIC
+      const REAL w = far_weight(distance, t.scale);
+      const bool counts = distance <= window.cuts[x + k] && !dropped && (is_sure || distance <= last.cut);
+#else
+      const Steps steps = steps_of(!CHAINED ? max_with_zero(distance) : distance, t.scale);
+      const REAL w = weight_of(steps);
+      const bool counts = distance <= (is_sure ? t.cut : last.cut);
+#endif
+      if (counts) {
+        group[x].weight = k == 0 ? w : add(group[x].weight, w);
+        group[x].sum = k == 0 ? mul(w, difference) : fused(w, difference, group[x].sum);
+      }
+#if CHAINED
+      unsigned& n = SHARED_SUMS ? nearest[x] : sums.nearest_of(row, x);
+      n = min(n, is_sure ? steps - t.open_low : (steps - t.open_low) | last.far);
+#endif
+    }
+  }
+  if (!is_complete || (CLASSIC && (row < window.row_begin || row >= window.row_end))) return;
+#pragma unroll
+  for (int x = 0; x < COLUMNS; ++x) {
+    const Pair before = sums.get(row, x);
+    sums.set(row, x, {add(before.weight, group[x].weight), add(before.sum, group[x].sum)});
+  }
+#if CHAINED && SHARED_SUMS
+#pragma unroll
+  for (int x = 0; x < COLUMNS; ++x)
+    if (nearest[x] <= t.open_size) sums.open |= 1u << (row * COLUMNS + x);
+#endif
+}
+
+// Groups that are smaller by one run through the same code, of which the instruction cache holds little; the last shift
+// does not count then.
+__device__ inline void add_group(const REAL* own, const REAL* other, Sums& sums, const Tile& t, const Window& w,
+                                 const Last& last) {
+  RowSums<NY> rows[most];
+#pragma unroll
+  for (int row = ROWS + NY - 2; row >= ROWS; --row)
+    add_row<most, false>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last);
+#pragma unroll unroll
+  for (int row = ROWS - 1; row >= 0; --row)
+    add_row<most, true>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last);
+}
+
+#if CHAINED
+#include "nlm_decide.cuh"
+#endif
+
+// What the tile holds from (x, y, z) of the field on.
+template <int nx, int ny, int nz, int to_x, int to_y>
+__device__ inline void load(REAL* tile, int x0, int y0, int z0, const Tile& t) {
+  for (int i = threadIdx.x; i < nx * ny * nz; i += threads) {
+    const int x = i % nx, y = i / nx % ny, z = i / (nx * ny);
+    tile[y * to_y + x * to_x + z] =
+        t.field[min(z0 + z, t.field_nz - 1) * t.field_z + min(y0 + y, t.field_ny - 1) * t.field_y +
+                min(x0 + x, t.field_nx - 1)];
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __grid_constant__ Tile t) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  REAL* const tile = (REAL*)shared;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const Index number = t.first_tile + blockIdx.x;
+  const int x0 = (int)(number % t.tiles_x) * tile_x, y0 = (int)(number / t.tiles_x % t.tiles_y) * tile_y,
+            z0 = (int)(number / t.tiles_x / t.tiles_y) * tile_z;
+  const int x1 = warp % WARPS_X * COLUMNS, y1 = warp / WARPS_X * ROWS;
+  REAL* const own_tile = is_whole ? tile + DY * step_y + DX * step_x + DZ : tile + tile_elements;
+  const REAL* const own = own_tile + y1 * own_step_y + x1 * own_step_x + lane;
+  if (!is_whole) load<own_x, own_y, 32, own_step_x, own_step_y>(own_tile, x0 + DX, y0 + DY, z0 + DZ, t);
+
+  Sums sums;
+#if SHARED_SUMS
+  sums.place = (Pair*)(shared + (tile_elements + own_elements + 1) / 2 * 2 * sizeof(REAL)) + threadIdx.x;
+  sums.open = 0;
+#else
+#pragma unroll
+  for (int y = 0; y < ROWS; ++y)
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) sums.nearest[y][x] = ~0u;
+#endif
+  sums.clear();
+  Pair total[ROWS][COLUMNS];
+  if (IN_PARTS)
+    for (int y = 0; y < ROWS; ++y)
+      for (int x = 0; x < COLUMNS; ++x) total[y][x] = {0, 0};
+  Window window;
+#pragma unroll 1
+  for (int z_begin = -DZ; z_begin <= DZ; z_begin += SPAN_Z)
+#pragma unroll 1
+    for (int y_begin = -DY; y_begin <= DY; y_begin += SPAN_Y) {
+      __syncthreads();
+      load<size_x, size_y, size_z, step_x, step_y>(tile, x0, y0 + y_begin + DY, z0 + z_begin + DZ, t);
+      __syncthreads();
+#pragma unroll 1
+      for (int tz = z_begin; tz < min(z_begin + SPAN_Z, DZ + 1); ++tz) {
+#pragma unroll 1
+        for (int ty = y_begin; ty < min(y_begin + SPAN_Y, DY + 1); ++ty) {
+          if (CLASSIC) {
+            window.row_begin = -(t.begin[1] + y0 + y1 + ty);
+            window.row_end = t.whole[1] + window.row_begin;
+          }
+#pragma unroll 1
+          for (int g = 0; g < groups; ++g) {
+            const int tx = -DX + g * few + min(g, larger_groups);
+            if (CLASSIC) {
+              const int z = t.begin[2] + z0 + lane + tz, x = t.begin[0] + x0 + x1 + tx;
+              const bool has_plane = z >= 0 && z < t.whole[2];
+#pragma unroll
+              for (int i = 0; i < COLUMNS + most_x - 1; ++i)
+                window.cuts[i] = has_plane && x + i >= 0 && x + i < t.whole[0] ? t.cut : no_cut;
+            }
+            // Own values are read anew in each turn: kept, they would take the registers that the sums need.
+            int at = 0;
+            asm volatile("" : "+r"(at));
+            const REAL* const here = own + at;
+            const REAL* const other = tile + (y1 + ty - y_begin) * step_y + (x1 + tx + DX) * step_x + lane + tz - z_begin;
+            Last last = {g < larger_groups ? t.cut : no_cut, g < larger_groups ? 0 : ~0u};
+            asm volatile("" : "+r"(last.far));  // a value, not two branches
+            add_group(here, other, sums, t, window, last);
+          }
+        }
+        if (IN_PARTS && y_begin + SPAN_Y > DY) {
+#pragma unroll unroll
+          for (int y = 0; y < ROWS; ++y)
+#pragma unroll
+            for (int x = 0; x < COLUMNS; ++x) {
+              const Pair part = sums.get(y, x);
+              total[y][x] = {add(total[y][x].weight, part.weight), add(total[y][x].sum, part.sum)};
+              sums.set(y, x, {0, 0});
+            }
+        }
+      }
+    }
+
+  // Results pass through shared memory, so that rows are written as rows.
+  __syncthreads();
+  REAL* const results = tile + (y1 * tile_x + x1) * result_step + lane;
+#pragma unroll unroll
+  for (int y = 0; y < ROWS; ++y)
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) {
+      const Pair all = IN_PARTS ? total[y][x] : sums.get(y, x);
+      results[(y * tile_x + x) * result_step] = divide(all.sum, all.weight > 0 ? all.weight : (REAL)1);
+    }
+#if CHAINED
+#if SHARED_SUMS
+  unsigned open = sums.open;
+#else
+  unsigned open = 0;
+#pragma unroll
+  for (int y = 0; y < ROWS; ++y)
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x)
+      if (sums.nearest[y][x] <= t.open_size) open |= 1u << (y * COLUMNS + x);
+#endif
+  if (lane >= tile_z) open = 0;
+  decide_open(open, x0 + x1, y0 + y1, z0, results, t);
+#endif
+  __syncthreads();
+  for (int i = threadIdx.x; i < tile_x * tile_y * tile_z; i += threads) {
+    const int x = i % tile_x, y = i / tile_x % tile_y, z = i / (tile_x * tile_y);
+    if (x0 + x >= t.nx || y0 + y >= t.ny || z0 + z >= t.nz) continue;
+    const Index at = (z0 + z) * t.image_z + (y0 + y) * t.image_y + x0 + x;
+    const REAL own_value = t.image[at], mean = tile[(y * tile_x + x) * result_step + z];
+    t.result[at] = t.mask != nullptr && t.mask[at] == 0 ? own_value : add(own_value, mul(mean, t.to_image));
+  }
+}
