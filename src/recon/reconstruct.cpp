@@ -301,7 +301,7 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
     if (first.weights.empty())
       first.weights = gridding_weights(*m.trajectory, m.matrix, 0, device_of_weights(o));
     result.seconds.plan += watch.lap();
-    if (!operators_->off_resonance && lies_on_grid(*m.trajectory)) {
+    if (!first.off_resonance && lies_on_grid(*m.trajectory)) {
       result.notes.push_back("the samples lie on the grid: inverse FFT");
       combine(*result.maps, inverse_fft_images(m, first.weights.view()), result.image.view());
     } else {

@@ -34,6 +34,20 @@ TEST(RanksOfAReconstruction, EstimateTheSameMapsAndServeScanAfterScan) {
   }
 }
 
+TEST(RanksOfAReconstruction, TakeOffResonanceIntoAccountAsOneDoes) {
+  RankScan scan;
+  auto field = std::make_shared<Array<double>>(scan.m.matrix);
+  for (Index n = 0; n < field->size(); ++n) (*field)[n] = 40 * std::sin(0.05 * double(n));
+  scan.m.field_map_hz = field;
+  for (Index i = 0; i < scan.m.samples(); ++i) scan.m.sample_times_s.push_back(float(i % 90) * 1e-4f);
+  for (const FourierKind kind : {FourierKind::toeplitz, FourierKind::nufft, FourierKind::dft}) {
+    const ReconstructionOptions o{.fourier = kind, .tolerance = 1e-5, .iterations = 5, .stop = 0};
+    const auto r = scan.run(o, std::vector<Device>(3)), alone = scan.run(o, {Device{}});
+    EXPECT_LT(relative_error(r.image, alone.image), 1e-5) << to_string(kind);  // the coils' order
+    EXPECT_NE(r.off_resonance, nullptr);
+  }
+}
+
 TEST(RanksOfAReconstruction, ShareTheCoilsEvenly) {
   for (const Index coils : {1, 2, 5, 8, 32})
     for (std::size_t ranks = 1; ranks <= std::size_t(coils); ++ranks) {
