@@ -137,13 +137,15 @@ Json timed(const char* name, const Array<Real>& image, const NlmOptions& options
 }
 
 template <class Real>
-Json measure_nlm(const Figure& f, const Shape& matrix, Index patch, Index distance, int repetitions) {
-  const Array<Real> image = volume<Real>(matrix);
+Json measure_nlm(const Figure& f, const Array<Real>& image, Index patch, Index distance, int repetitions) {
   NlmOptions options = options_of(f.mode, patch, distance);
-  const Array<Real> same_h =
-      Array<Real>::full(matrix, static_cast<Real>(options.h), f.from_host ? Device{} : f.device);
+  const Shape matrix(image.shape().begin(), image.shape().end() - 1);
+  Array<Real> same_h;
   NlmMaps<Real> maps;
-  if (f.in_rows) maps.h = same_h.view();
+  if (f.in_rows) {
+    same_h = Array<Real>::full(matrix, static_cast<Real>(options.h));
+    maps.h = same_h.view();
+  }
   options.device = f.device;
   const auto nothing = std::numeric_limits<Real>::quiet_NaN();
   Array<Real> there, result = Array<Real>::full(image.shape(), nothing, f.from_host ? Device{} : f.device);
@@ -163,9 +165,9 @@ Json measure_nlm(const Figure& f, const Shape& matrix, Index patch, Index distan
   return figure;
 }
 
-Json measure_tier(NlmTier tier, const Shape& matrix, Index patch, Index distance, int repetitions,
+Json measure_tier(NlmTier tier, const Array<float>& image, Index patch, Index distance, int repetitions,
                   Device device) {
-  const Array<float> image = volume<float>(matrix), there = Array<float>::copy_of(image.view(), device);
+  const Array<float> there = Array<float>::copy_of(image.view(), device);
   Array<float> result = Array<float>::full(image.shape(), NAN, device);
   const NlmOptions options = options_of(NlmMode::fast, patch, distance);
   const char* names[] = {"tier_0_shift", "tier_1_row", "tier_2_plane", "tier_3_window"};
@@ -213,35 +215,38 @@ BenchResult bench_nlm(const BenchRequest& request) {
     result.figures.push_back(std::move(figure));
     if (request.progress) request.progress("nlm", share, "");
   };
+  const Array<float> image = volume<float>(matrix);
   if (on_gpu) {
     result.columns.pop_back();
     add(measure_first_call(device, patch, distance), 0.1);
     // The ladder: more and more of the search in shared memory, then the sums in registers.
     for (int tier = 0; tier < 4 && matrix.size() == 3; ++tier)
-      add(measure_tier(static_cast<NlmTier>(tier), matrix, patch, distance, std::min(repetitions, 3), device),
+      add(measure_tier(static_cast<NlmTier>(tier), image, patch, distance, std::min(repetitions, 3), device),
           0.1 * (tier + 2));
-    add(measure_nlm<float>({"fast", NlmMode::fast, false, device, false}, matrix, patch, distance,
+    add(measure_nlm<float>({"fast", NlmMode::fast, false, device, false}, image, patch, distance,
                            repetitions),
         0.6);
-    add(measure_nlm<float>({"fast_from_host", NlmMode::fast, false, device, true}, matrix, patch, distance,
+    add(measure_nlm<float>({"fast_from_host", NlmMode::fast, false, device, true}, image, patch, distance,
                            repetitions),
         0.7);
-    add(measure_nlm<float>({"classic", NlmMode::classic, false, device, false}, matrix, patch, distance,
+    add(measure_nlm<float>({"classic", NlmMode::classic, false, device, false}, image, patch, distance,
                            repetitions),
         0.8);
-    add(measure_nlm<double>({"fast", NlmMode::fast, false, device, false}, matrix, patch, distance,
-                            repetitions),
+    add(measure_nlm<double>({"fast", NlmMode::fast, false, device, false}, volume<double>(matrix), patch,
+                            distance, repetitions),
         1);
     return result;
   }
   // The ladder: scikit-image's order on one core, row by row through the caches, all of a row's shifts in registers.
-  add(measure_nlm<float>({"scikit_image_order", NlmMode::fast, false, {DeviceKind::reference, 0}}, small,
-                         patch, distance, 1),
+  add(measure_nlm<float>({"scikit_image_order", NlmMode::fast, false, {DeviceKind::reference, 0}},
+                         volume<float>(small), patch, distance, 1),
       0.2);
-  add(measure_nlm<float>({"rows", NlmMode::fast, true, cpu}, matrix, patch, distance, repetitions), 0.4);
-  add(measure_nlm<float>({"fast", NlmMode::fast, false, cpu}, matrix, patch, distance, repetitions), 0.5);
-  add(measure_nlm<float>({"classic", NlmMode::classic, false, cpu}, matrix, patch, distance, repetitions),
+  add(measure_nlm<float>({"rows", NlmMode::fast, true, cpu}, image, patch, distance, repetitions), 0.4);
+  add(measure_nlm<float>({"fast", NlmMode::fast, false, cpu}, image, patch, distance, repetitions), 0.5);
+  add(measure_nlm<float>({"classic", NlmMode::classic, false, cpu}, image, patch, distance, repetitions),
       0.7);
-  add(measure_nlm<double>({"fast", NlmMode::fast, false, cpu}, matrix, patch, distance, repetitions), 1);
+  add(measure_nlm<double>({"fast", NlmMode::fast, false, cpu}, volume<double>(matrix), patch, distance,
+                          repetitions),
+      1);
   return result;
 }

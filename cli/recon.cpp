@@ -65,19 +65,6 @@ Json describe(const std::vector<DeviceShare>& devices) {
   return list;
 }
 
-/// The plan, for the CPU where `auto` chose a GPU whose memory is too small.
-Plan make_plan(Options& o, const Measurement& measurement, const Console& console) {
-  try {
-    return plan_reconstruction(measurement, o.recon);
-  } catch (const DeviceError& e) {
-    if (o.device != "auto" || o.recon.device.kind != DeviceKind::cuda) throw;
-    console.note(std::string("the CPU is used, no GPU: ") + e.what());
-    o.recon.device = {};
-    o.recon.devices = {};
-    return plan_reconstruction(measurement, o.recon);
-  }
-}
-
 /// What the run was made of and what came of it: the sidecar, --json, and the report's tables.
 Json facts_of(const Options& o, const std::vector<Reconstruction>& results, const Plan& plan,
               double read_seconds) {
@@ -200,7 +187,9 @@ void run(Options& o) {
   if (!o.field_map.empty()) attach_field_map(o.field_map, o.b0_sign == "-" ? -1 : 1, scan.measurements);
   const double read_seconds = seconds_since(clock);
 
-  const Plan plan = make_plan(o, scan.measurements.front(), console);
+  const Measurement& first = scan.measurements.front();
+  const Plan plan =
+      o.device == "auto" ? plan_on_gpu_or_cpu(first, o.recon) : plan_reconstruction(first, o.recon);
   if (scan.measurements.size() > 1) console.note(fmt::format("{} images", scan.measurements.size()));
   for (const std::string& line : plan.lines) console.note(line);
 

@@ -1,4 +1,4 @@
-"""Results come back as the kind of array that was given."""
+"""Results come back as the kind of array that was given, where it lies."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
+
 
 def like(result: Any, given: Any) -> Any:
     """`result` as an array of the library that `given` is of, over the same memory.
 
-    The library's own from_dlpack() does it; arrays of a library without one get NumPy's.
+    The library's own from_dlpack() does it. Arrays of a library without one get NumPy's, or, on a GPU, an object that
+    speaks DLPack for whoever can take it.
     """
     if isinstance(given, (np.ndarray, np.generic)):
         return result
@@ -19,6 +22,12 @@ def like(result: Any, given: Any) -> Any:
     library = sys.modules.get({"jaxlib": "jax.numpy"}.get(name, name))
     convert = getattr(library, "from_dlpack", None)
     return convert(result) if convert else result
+
+
+def place(array: Any, name: str) -> str:
+    """"cpu" or "cuda:N": where an array's elements lie."""
+    found: str = _core.place_of(array, name)
+    return found
 
 
 def precision(dtype: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import like
+from ._arrays import like, place
 
 __all__ = ["denoise_nl_means", "estimate_sigma"]
 
@@ -55,7 +55,9 @@ def denoise_nl_means(
     compat         "scikit-image" gives its results also where they are a defect: NaN that spreads over the image,
                    overflow in classic mode, axes of one element dropped
     device         "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1" or "reference" (serial; scikit-image's very
-                   bits). A GPU takes arrays in host memory of any size, a slab at a time
+                   bits). A GPU takes arrays in host memory of any size, a slab at a time. An image that lies on a GPU
+                   is filtered there and the result stays there: a packed one of float32 or float64 with channels last,
+                   and maps, guide and mask beside it in the same type
     progress       called as progress(stage, fraction, detail)
 
     Errors   TypeError for complex images; ShapeError and ArgumentError for what does not fit
@@ -91,12 +93,12 @@ def estimate_sigma(image: Any, average_sigmas: bool = False, *, channel_axis: in
     median(|c|) / 0.6745 over the wavelet coefficients (Daubechies 2) of detail along all spatial axes.
 
     average_sigmas  one number for all channels: their mean
-    channel_axis    a number for each channel; None: all axes are spatial
+    channel_axis    a number for each channel; None: all axes are spatial. The image is one of the host
     Returns         a float, or a list of floats for channels. NaN for a constant image
     Source          Donoho & Johnstone 1994, Biometrika 81(3):425
     """
     image = _native(image)
-    if channel_axis is None:
+    if channel_axis is None or place(image, "image") != "cpu":
         found: list[float] = _core.estimate_sigma(image, None)
         return found[0]
     found = _core.estimate_sigma(np.moveaxis(np.asarray(image), channel_axis, -1), -1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import like, precision
+from ._arrays import like, place, precision
 
 __all__ = ["Encoding", "Identity", "LinearOperator", "NormalOperator", "Nufft"]
 
@@ -24,7 +24,10 @@ class LinearOperator:
 
     Arrays   any that speak DLPack, of exactly ``dtype``; packed ones in C order are used where they lie, others are
              packed first. Results come back as the kind of array given (NumPy, PyTorch, ...).
-    Errors   TypeError for another element type; ShapeError when shapes do not fit
+    GPU      an operator made with device="cuda" takes packed arrays of that GPU where they lie, and its results stay
+             there; arrays of the host are copied to it and the results back
+    Errors   TypeError for another element type; ShapeError when shapes do not fit; ArgumentError for an array on another
+             GPU than the operator's
     Threads  immutable: one operator may be applied by many threads; the GIL is free meanwhile
     """
 
@@ -51,8 +54,13 @@ class LinearOperator:
         """What it is, in words."""
         return self._core.name
 
+    @property
+    def device(self) -> str:
+        """Where it works: "cpu" or "cuda:N"."""
+        return self._core.device
+
     def forward(self, x: Any, out: Any = None) -> Any:
-        """y = A x, as a new array, or in ``out``: writable, packed, of the right shape and type, apart from x."""
+        """y = A x, as a new array, or in ``out``: writable, packed, of the right shape and type, beside x and apart from it."""
         y = self._core.apply(x, out, True)
         return y if out is not None else like(y, x)
 
@@ -119,7 +127,7 @@ class Nufft(LinearOperator):
     exact        the sums themselves, without gridding: coils x samples x voxels terms
     oversampling grid over image size, 1.15 to 4; 0 lets the cost decide
     units        of the trajectory: "cycles-per-fov" (|k| <= N / 2), "cycles-per-pixel" (0.5) or "radians" (pi)
-    device       "cpu"; an exact transform also takes "auto" and "cuda[:N]", with arrays on the host
+    device       "cpu", "cuda[:N]", "auto" (the first GPU if there is a usable one), or "reference": where it works
 
     Scaling  none: adjoint() is the exact conjugate transpose, not an inverse
     Errors   FormatError (a ValueError) for samples outside the matrix, with the units that would fit
@@ -169,9 +177,12 @@ class NormalOperator(LinearOperator):
         oversampling: float = 0.0,
         dtype: Any = "complex64",
         units: str = "cycles-per-fov",
+        device: str = "cpu",
     ) -> None:
         super().__init__(
-            _core.make_normal(trajectory, matrix, weights, coils, tolerance, oversampling, precision(dtype), units)
+            _core.make_normal(
+                trajectory, matrix, weights, coils, tolerance, oversampling, precision(dtype), units, device
+            )
         )
 
 
@@ -185,6 +196,7 @@ class Encoding(LinearOperator):
     maps       s [coils, matrix], complex64 or complex128; the matrix is theirs
     operator   "toeplitz": E.N is a convolution per coil; "nufft"; "dft", exact
     coil_batch coils transformed at a time; 0 means all
+    device     as in Nufft; None: where the maps lie. Maps are copied in any case
     Shapes     image [matrix] -> k-space [coils, samples...]
     Scaling    N^(-1/2) both ways: adjoint() is the exact conjugate transpose
     """
@@ -198,15 +210,20 @@ class Encoding(LinearOperator):
         tolerance: float = 1e-4,
         coil_batch: int = 0,
         units: str = "cycles-per-fov",
+        device: str | None = None,
     ) -> None:
         if operator not in ("toeplitz", "nufft", "dft"):
             raise ValueError(f"operator = '{operator}' is unknown, expected one of toeplitz, nufft, dft")
         matrix = tuple(getattr(maps, "shape", ()))[1:]
-        super().__init__(_core.make_encoding(trajectory, maps, matrix, tolerance, operator, coil_batch, units))
+        if device is None:
+            device = place(maps, "maps")
+        super().__init__(
+            _core.make_encoding(trajectory, maps, matrix, tolerance, operator, coil_batch, units, device)
+        )
 
 
 class Identity(LinearOperator):
-    """x -> x on arrays of ``shape``."""
+    """x -> x on arrays of ``shape``, wherever they lie."""
 
     def __init__(self, shape: Matrix, *, dtype: Any = "complex64") -> None:
         super().__init__(_core.make_identity(shape, precision(dtype)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._arrays import place
 from .linear_operators import Matrix, Nufft
 
 __all__ = ["adjoint", "forward"]
@@ -21,7 +22,7 @@ def forward(
     exact: bool = False,
     oversampling: float = 0.0,
     units: str = "cycles-per-fov",
-    device: str = "cpu",
+    device: str | None = None,
 ) -> Any:
     """K-space of an image along a trajectory.
 
@@ -29,6 +30,7 @@ def forward(
 
     image       [matrix] or [coils, matrix], complex64 or complex128, which is the precision
     trajectory  [samples..., dims]; dims says how many axes the matrix has
+    device      as for spinloom.Nufft; None: where the image lies
     Returns     [samples...] or [coils, samples...]
     Others, scaling, errors and threads as for spinloom.Nufft
     """
@@ -48,7 +50,7 @@ def forward(
         oversampling=oversampling,
         dtype=_complex(image, "image"),
         units=units,
-        device=device,
+        device=place(image, "image") if device is None else device,
     )
     return plan.forward(image)
 
@@ -62,7 +64,7 @@ def adjoint(
     exact: bool = False,
     oversampling: float = 0.0,
     units: str = "cycles-per-fov",
-    device: str = "cpu",
+    device: str | None = None,
 ) -> Any:
     """The conjugate transpose of forward(): not an inverse, and not weighted.
 
@@ -70,6 +72,7 @@ def adjoint(
 
     kspace   [samples...] or [coils, samples...], complex64 or complex128, which is the precision
     matrix   voxels: (z, y, x), (y, x) or (x,)
+    device   as for spinloom.Nufft; None: where the samples lie
     Returns  [matrix] or [coils, matrix]
     Others, scaling, errors and threads as for spinloom.Nufft
     """
@@ -83,7 +86,7 @@ def adjoint(
         oversampling=oversampling,
         dtype=_complex(kspace, "kspace"),
         units=units,
-        device=device,
+        device=place(kspace, "kspace") if device is None else device,
     )
     return plan.adjoint(kspace)
 

@@ -36,7 +36,7 @@ class Convergence:
     notes: list[str]
     """What was chosen where nothing was asked for."""
     seconds: dict[str, float]
-    """maps, plan, solve."""
+    """maps, plan, upload, rhs, solve, download."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +91,7 @@ def recon(
     voxel_size: Sequence[float] | None = None,
     units: str = "cycles-per-fov",
     verify: bool = False,
+    device: str = "auto",
     progress: ProgressFunction | None = None,
 ) -> Reconstruction:
     """Reconstructs an image from k-space along a trajectory.
@@ -112,6 +113,8 @@ def recon(
     voxel_size     per axis of the matrix [mm], for the laplacian
     units          of the trajectory: "cycles-per-fov", "cycles-per-pixel" or "radians"
     verify         compares the operator with the exact sums in double on a random subset
+    device         "auto" (the first GPU if there is a usable one that has the memory), "cpu" or "cuda[:N]"; arrays are
+                   those of the host, and for arrays on a GPU there are spinloom.Encoding and spinloom.cg
     progress       called as progress(stage, fraction, detail); an exception of it stops, and goes through
     Scaling        E is unitary-scaled (see spinloom.Encoding), so images are sqrt(voxels) times those of unscaled data
     Errors         ShapeError, ArgumentError, FormatError (all ValueErrors); NotConverged; TypeError for element types
@@ -151,6 +154,7 @@ def recon_file(
     magnitude: bool | None = None,
     verify: bool = False,
     overwrite: bool = False,
+    device: str = "auto",
     progress: ProgressFunction | None = None,
 ) -> FileReconstruction:
     """Reconstructs all images of a scan's file, as ``spinloom recon`` does.
@@ -186,7 +190,7 @@ def recon_file(
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:
     """What both functions hand down, with the rules of the command line for regularisation and lambda."""
-    names = "method operator tolerance iterations stop combine calibration_radius map_window start coil_batch"
+    names = "method operator tolerance iterations stop combine calibration_radius map_window start coil_batch device"
     options = {name: given[name] for name in names.split()}
     kind, weight = given["regularisation"], given["lambda_"]
     if kind == "none" and weight:

@@ -46,6 +46,7 @@ def simulate(
     seed: int = 1,
     support: str | None = None,
     units: str = "cycles-per-fov",
+    device: str = "auto",
     progress: Callable[[str, float, str], Any] | None = None,
 ) -> SimulatedScan:
     """The raw data that a scan of a known object would give, in closed form or by the exact sums in double.
@@ -59,6 +60,8 @@ def simulate(
     noise       standard deviation of the complex noise in each coil [units of k-space], or by snr_db
     support     what of k-space the trajectory covers, for the truth: "ellipsoid", "cylinder" or "box"; None finds the
                 smallest that holds all samples
+    device      "auto" (the first GPU if there is a usable one), "cpu" or "cuda[:N]": where the samples are computed, from
+                arrays of the host to arrays of the host
     progress    called as progress(stage, fraction, detail)
     Errors      ShapeError, ArgumentError; FileError and FormatError for a phantom's file
     """
@@ -71,5 +74,5 @@ def simulate(
             raise ValueError(f"matrix is missing: '{phantom}' says nothing of a number of voxels")
         matrix = tuple(phantom.shape)
     return SimulatedScan(
-        *_core.simulate(phantom, trajectory, matrix, support or "", units, coils, noise, snr_db, seed, progress)
+        *_core.simulate(phantom, trajectory, matrix, support or "", units, coils, noise, snr_db, seed, device, progress)
     )

@@ -53,7 +53,9 @@ def cg(
 
     A        usually ``E.N`` or ``E.N + lam * Identity(E.domain)``; b is then ``E.adjoint(y)``, and the residual that of
              the normal equations
-    x0       where to start; None is zero. It is not changed
+    x0       where to start, beside b; None is zero. It is not changed
+    GPU      with A on a GPU all of the iteration is there; b is an array there, whose x stays there, or of the host, from
+             where b is copied and to where x is. A callback then costs a wait in every iteration
     Stops    at |b - A x| <= tolerance |b|, at the limit of iterations, when the residual has not fallen by the share
              ``stagnation`` within ``stagnation_window`` iterations (0 switches that off), or when callback says so
     callback called as callback(iteration, residual) at the start (iteration 0) and after every iteration; a true value

@@ -61,21 +61,55 @@ bool is_instance(nb::handle object, const char* module, const char* name) {
 }
 
 /// What the array's own library exports of it. A library says no for a reason (a conjugate that is still to be
-/// taken, a gradient that is asked for), and its words are passed on; other ways to the memory would pass over it.
-nb::object exported(nb::handle object, const std::string& name) {
-  try {
-    return object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 1));
-  } catch (nb::python_error& e) {
-    if (!e.matches(PyExc_TypeError))
-      refuse(fmt::format("{} is a {} that cannot be shared: {}", name, class_name(object),
-                         nb::cast<std::string>(nb::str(e.value()))));
+/// taken, a gradient that is asked for), and its words are passed on; other ways to the memory would pass over it. Of an
+/// array on a GPU it is told our stream, which it makes wait for what it has queued.
+nb::object exported(nb::handle object, const std::string& name, Device device) {
+  nb::dict arguments;
+  if (device.kind == DeviceKind::cuda) {
+    std::uintptr_t stream = 0;
+    {
+      nb::gil_scoped_release unlocked;  // the GPU is set up by its first use
+      stream = cuda_stream(device);
+    }
+    arguments["stream"] = stream;
   }
-  try {  // of before versions
-    return object.attr("__dlpack__")();
-  } catch (nb::python_error& e) {
+  const auto complain = [&](nb::python_error& e) {
     refuse(fmt::format("{} is a {} that cannot be shared: {}", name, class_name(object),
                        nb::cast<std::string>(nb::str(e.value()))));
+  };
+  nb::dict with_version;
+  with_version.update(arguments);
+  with_version["max_version"] = nb::make_tuple(1, 1);
+  try {
+    return object.attr("__dlpack__")(**with_version);
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_TypeError)) complain(e);
   }
+  try {  // of before versions
+    return object.attr("__dlpack__")(**arguments);
+  } catch (nb::python_error& e) {
+    complain(e);
+  }
+  return {};
+}
+
+void require_taken(const Refusal& refusal, const std::string& name, Device device) {
+  const std::string why = refusal(device);
+  if (why.empty()) return;
+  const bool on_host = device.kind != DeviceKind::cuda;
+  throw ArgumentError(
+      fmt::format("{} lies {}, {}", name, on_host ? "on the host" : "on " + to_string(device), why));
+}
+
+/// Kernels read packed, aligned arrays, and a copy of one is for its owner to make.
+void require_packed(const Given& given) {
+  if (given.is_packed()) return;
+  throw ArgumentError(
+      fmt::format("{0} lies on {1} with strides [{2}] (in elements) from address {3:#x} on, expected a "
+                  "packed array in C order, "
+                  "aligned to its elements; make one, for example with {0}.copy() or {0}.contiguous()",
+                  given.name, to_string(given.device), fmt::join(given.strides, ", "),
+                  reinterpret_cast<std::uintptr_t>(given.data)));
 }
 
 /// Runs of `inner` equal steps, copied one element of `Word` at a time.
@@ -101,7 +135,27 @@ void copy_line(Index bytes, const std::byte* from, Index stride, Index count, st
 
 }  // namespace
 
-Given take(nb::handle object, const std::string& name) {
+Refusal only_on_host(const std::string& name) {
+  return [name](Device device) {
+    return device.kind != DeviceKind::cuda
+               ? std::string()
+               : fmt::format(
+                     "expected memory of the host; copy it there, for example with {0}.get() or {0}.cpu()",
+                     name);
+  };
+}
+
+Refusal only_on(Device device, const std::string& why) {
+  return [=](Device found) {
+    if (share_memory(found, device)) return std::string();
+    return fmt::format("expected {} {}", device.kind == DeviceKind::cuda ? to_string(device) : "the host",
+                       why);
+  };
+}
+
+Given take(nb::handle object, const std::string& name) { return take(object, name, only_on_host(name)); }
+
+Given take(nb::handle object, const std::string& name, const Refusal& refusal) {
   Given given;
   given.name = name;
   given.is_numpy = is_instance(object, "numpy", "ndarray");
@@ -109,7 +163,11 @@ Given take(nb::handle object, const std::string& name) {
     refuse(fmt::format(
         "{0} is a masked array, whose mask would be lost; fill it, for example with {0}.filled(0)", name));
   nb::object source = nb::borrow(object);
-  if (!given.is_numpy && nb::hasattr(object, "__dlpack__")) source = exported(object, name);
+  if (!given.is_numpy && nb::hasattr(object, "__dlpack__")) {
+    given.device = place_of(object, name);
+    require_taken(refusal, name, given.device);
+    source = exported(object, name, given.device);
+  }
   // Of a Python scalar's own buffer (bytes, memoryview of them) nobody means the bytes as voxels.
   if (PyBytes_Check(object.ptr()) || PyByteArray_Check(object.ptr()) ||
       !nb::try_cast<nb::ndarray<nb::ro>>(source, given.array, false))
@@ -122,27 +180,29 @@ Given take(nb::handle object, const std::string& name) {
     refuse(fmt::format(
         "{} has dtype {}, which has no equal here; convert it to float32, float64, complex64 or complex128",
         name, own_dtype(object)));
-  const int device = a.device_type();
-  if (device != nb::device::cpu::value && device != nb::device::cuda_host::value)
-    refuse(fmt::format(
-        "{} lies on a device (DLPack type {}, number {}), expected memory of the host; copy it there, for "
-        "example with {}.cpu() or {}.get()",
-        name, device, a.device_id(), name, name));
+  const Device said = given.device;
+  given.device = place_of(a.device_type(), a.device_id(), name);
+  require_taken(refusal, name, given.device);
+  if (given.device != said &&
+      given.device.kind == DeviceKind::cuda) {  // whose stream is it on? a bare capsule says not
+    nb::gil_scoped_release unlocked;
+    synchronize_all(given.device);
+  }
   given.dtype = found->type;
   for (std::size_t d = 0; d < a.ndim(); ++d) {
     given.shape.push_back(static_cast<Index>(a.shape(d)));
     given.strides.push_back(a.stride(d));
   }
   given.data = static_cast<const std::byte*>(a.data());
+  if (given.device.kind == DeviceKind::cuda) require_packed(given);
   return given;
 }
 
 bool Given::is_packed() const {
-  if (reinterpret_cast<std::uintptr_t>(data) %
-          static_cast<std::uintptr_t>(std::min<Index>(item_size(dtype), 8)) !=
-      0)
-    return false;
   if (count(shape) == 0) return true;
+  const Index alignment =
+      device.kind == DeviceKind::cuda ? item_size(dtype) : std::min<Index>(item_size(dtype), 8);
+  if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(alignment) != 0) return false;
   Index expected = 1;
   for (std::size_t d = shape.size(); d-- > 0;) {
     if (shape[d] != 1 && strides[d] != expected) return false;
@@ -189,50 +249,51 @@ void require_dtype(const Given& given, const std::vector<DType>& expected) {
 }
 
 template <class T>
-Output<T>::Output(nb::handle out, const Shape& shape, const Given* input) {
-  if (out.is_none()) {
-    fresh_ = Array<T>(shape);
-    view_ = fresh_.view();
-    return;
-  }
-  const Given given = take(out, "out");
+Output<T>::Output(nb::handle out, const Shape& shape, const Given& input) {
+  view_ = {nullptr, shape, input.device};
+  if (out.is_none()) return;
+  const Given given = take(out, "out", only_on(input.device, "as " + input.name + " lies there"));
   require_dtype(given, {Tensor::dtype_of<T>()});
   if (given.shape != shape)
     throw ShapeError(fmt::format("out has shape {}, expected {}", to_string(given.shape), to_string(shape)));
-  if (!nb::try_cast<nb::ndarray<>>(out, kept_, false))
+  const bool on_gpu = given.device.kind == DeviceKind::cuda;
+  if (!nb::try_cast<nb::ndarray<>>(on_gpu ? exported(out, "out", given.device) : nb::borrow(out), kept_,
+                                   false))
     throw ArgumentError("out is read-only, expected an array to write to");
   if (!given.is_packed())
     throw ArgumentError(
         fmt::format("out has strides [{}] (in elements), expected a packed array in C order; leave out away, "
                     "or make one with numpy.empty",
                     fmt::join(given.strides, ", ")));
-  if (input != nullptr && input->is_packed()) {
-    const auto [a, b] = input->extent();
+  if (input.is_packed()) {
+    const auto [a, b] = input.extent();
     const auto [c, d] = given.extent();
     if (a < d && c < b)
-      throw ArgumentError(
-          fmt::format("out shares memory with {}, expected an array of its own", input->name));
+      throw ArgumentError(fmt::format("out shares memory with {}, expected an array of its own", input.name));
   }
   out_ = nb::borrow(out);
-  view_ = {static_cast<T*>(kept_.data()), shape};
+  view_.data = static_cast<T*>(kept_.data());
 }
 
 template <class T>
 nb::object Output<T>::result() {
-  return out_.is_valid() ? out_ : to_numpy(std::move(fresh_));
+  return out_.is_valid() ? out_ : to_python(std::move(fresh_));
 }
 
 template class Output<cfloat>;
 template class Output<cdouble>;
 
-nb::object wrap(const void* data, DType dtype, const Shape& shape, nb::capsule owner) {
+nb::dlpack::dtype dlpack_type(DType dtype) {
   const auto found =
       std::find_if(std::begin(known), std::end(known), [&](const Known& k) { return k.type == dtype; });
   if (found == std::end(known)) throw Error("no NumPy type for " + to_string(dtype));
-  const nb::dlpack::dtype type{static_cast<std::uint8_t>(found->code), static_cast<std::uint8_t>(found->bits),
-                               1};
+  return {static_cast<std::uint8_t>(found->code), static_cast<std::uint8_t>(found->bits), 1};
+}
+
+nb::object wrap(const void* data, DType dtype, const Shape& shape, nb::capsule owner) {
   const std::vector<std::size_t> extents(shape.begin(), shape.end());
-  nb::ndarray<nb::numpy> array(const_cast<void*>(data), extents.size(), extents.data(), owner, nullptr, type);
+  nb::ndarray<nb::numpy> array(const_cast<void*>(data), extents.size(), extents.data(), owner, nullptr,
+                               dlpack_type(dtype));
   return nb::cast(array);
 }
 

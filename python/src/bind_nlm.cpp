@@ -41,20 +41,29 @@ Tensor real_image(const Given& image) {
   return t.dtype == DType::f16 ? t.cast(DType::f32) : std::move(t);
 }
 
-/// An array of float32 or float64 that goes with the image, in the image's own precision.
+/// An array of float32 or float64 that goes with the image, in the image's own precision and place.
 struct Companion {
   std::optional<Given> given;
 
-  Companion(nb::handle array, const char* name) {
+  Companion(nb::handle array, const char* name, const Given& image) {
     if (array.is_none()) return;
-    given = take(array, name);
-    require_dtype(*given, {DType::f32, DType::f64});
+    given = take(array, name, only_on(image.device, "as the image lies there"));
+    if (image.device.kind == DeviceKind::cuda)
+      require_dtype(*given, {image.dtype});
+    else
+      require_dtype(*given, {DType::f32, DType::f64});
   }
   template <class Real>
   View<const Real> view(Array<Real>& storage) const {
     if (!given) return {};
     storage = to_tensor(*given).to<Real>();
     return std::as_const(storage).view();
+  }
+  /// Where it lies, on a GPU.
+  template <class Real>
+  View<const Real> view() const {
+    if (!given) return {};
+    return {reinterpret_cast<const Real*>(given->data), given->shape, given->device};
   }
 };
 
@@ -67,10 +76,10 @@ struct Settings {
   std::string device;
   Companion h, sigma, guide;
 
-  explicit Settings(const nb::dict& o)
-      : h(nb::object(o["h_map"]), "h"),
-        sigma(nb::object(o["sigma_map"]), "sigma"),
-        guide(nb::object(o["guide"]), "guide") {
+  Settings(const nb::dict& o, const Given& image)
+      : h(nb::object(o["h_map"]), "h", image),
+        sigma(nb::object(o["sigma_map"]), "sigma", image),
+        guide(nb::object(o["guide"]), "guide", image) {
     const auto number = [&](const char* name) { return option<double>(o, name, "a number or an array"); };
     const auto flag = [&](const char* name) { return option<bool>(o, name, "True or False"); };
     range = flag("preserve_range") ? NlmRange::preserve : NlmRange::scale;
@@ -85,20 +94,63 @@ struct Settings {
     options.noise = flag("rician") ? NlmNoise::rician : NlmNoise::gaussian;
     options.compat = flag("scikit_image") ? NlmCompat::scikit_image : NlmCompat::none;
     if (const nb::object array = o["mask"]; !array.is_none()) {
-      mask = take(array, "mask");
+      mask = take(array, "mask", only_on(image.device, "as the image lies there"));
       require_dtype(*mask, {DType::b1, DType::u8});
     }
   }
 };
+
+bool has_channels_last(const Given& image, std::optional<Index> channel_axis) {
+  return !channel_axis || *channel_axis == -1 || *channel_axis == static_cast<Index>(image.shape.size()) - 1;
+}
+
+/// A grey guide has an axis of channels for nlm(), too.
+template <class Real>
+void complete(NlmMaps<Real>& maps, const Shape& working_shape) {
+  const Shape spatial(working_shape.begin(), working_shape.end() - 1);
+  if (maps.guide.data != nullptr && maps.guide.shape == spatial) maps.guide.shape.push_back(1);
+}
+
+/// All on the GPU that the image lies on, as it lies.
+template <class Real>
+Array<Real> filter_there(const Given& given, const Settings& s) {
+  const Shape shape = nlm_working_shape(given.shape, s.channel_axis);
+  NlmMaps<Real> maps{
+      .h = s.h.view<Real>(), .sigma = s.sigma.view<Real>(), .guide = s.guide.view<Real>(), .mask = {}};
+  complete(maps, shape);
+  if (s.mask)
+    maps.mask = {reinterpret_cast<const std::uint8_t*>(s.mask->data), s.mask->shape, s.mask->device};
+  Array<Real> result(given.shape, given.device);
+  nlm<Real>({reinterpret_cast<const Real*>(given.data), shape, given.device}, s.options,
+            result.view().reshaped(shape), maps);
+  return result;
+}
+
+/// What the host would convert first.
+void require_ready(const Given& image, const Settings& s) {
+  const std::string where = "image lies on " + to_string(image.device);
+  if (!has_channels_last(image, s.channel_axis))
+    throw ArgumentError(
+        where + " with channels along axis " + std::to_string(*s.channel_axis) +
+        ", expected them along the last; move them and make it packed, or copy it to the host");
+  if (s.options.compat == NlmCompat::scikit_image)
+    throw ArgumentError(
+        where + ", where compat='scikit-image' has no path; leave compat away, or copy it to the host");
+}
+
+/// Of a GPU's array, whose place is the device to work on.
+std::string unless_asked_for(const std::string& device, Device found) {
+  if (found.kind != DeviceKind::cuda || device == "auto" || parse_device(device) == found) return "";
+  return "expected " + std::string(parse_device(device).kind == DeviceKind::cuda ? device : "the host") +
+         " as device='" + device + "' asks for; copy it there, or leave device away";
+}
 
 template <class Real>
 Array<Real> filter(const Given& given, const Settings& s, const Log& log) {
   NlmOptions options = s.options;
   options.device = s.device == "reference" ? Device{DeviceKind::reference, 0} : choose_device(s.device, log);
   const Shape shape = nlm_working_shape(given.shape, s.channel_axis);
-  const Shape spatial(shape.begin(), shape.end() - 1);
-  const auto axes = static_cast<Index>(given.shape.size());
-  const bool keeps_order = !s.channel_axis || *s.channel_axis == -1 || *s.channel_axis == axes - 1;
+  const bool keeps_order = has_channels_last(given, s.channel_axis);
   // What is as nlm() takes it is read where it lies.
   const bool is_ready = keeps_order && given.dtype == Tensor::dtype_of<Real>() && given.is_packed();
   Array<Real> values, h, sigma, guide;
@@ -112,7 +164,7 @@ Array<Real> filter(const Given& given, const Settings& s, const Log& log) {
                                           : std::as_const(values).view();
   NlmMaps<Real> maps{
       .h = s.h.view(h), .sigma = s.sigma.view(sigma), .guide = s.guide.view(guide), .mask = {}};
-  if (maps.guide.data != nullptr && maps.guide.shape == spatial) maps.guide.shape.push_back(1);
+  complete(maps, shape);
   Tensor mask;
   if (s.mask) {
     mask = to_tensor(*s.mask);
@@ -132,10 +184,21 @@ Array<Real> filter(const Given& given, const Settings& s, const Log& log) {
 }
 
 nb::object denoise(nb::handle image_, const nb::dict& o, nb::handle progress) {
-  const Given given = take(image_, "image");
+  const auto device = option<std::string>(o, "device", "a device's name");
+  const Given given = take(image_, "image", [&](Device found) { return unless_asked_for(device, found); });
   LongCall call(progress);
-  Settings s(o);
+  const bool is_there = given.device.kind == DeviceKind::cuda;
+  if (is_there) require_dtype(given, {DType::f32, DType::f64});
+  Settings s(o, given);
   s.options.progress = call.progress();
+  if (is_there) {
+    require_ready(given, s);
+    const auto work = [&]<class Real>(Real) {
+      return to_python(
+          call.run([&] { return on_gpu_of(given.device, [&] { return filter_there<Real>(given, s); }); }));
+    };
+    return given.dtype == DType::f32 ? work(float()) : work(double());
+  }
   if (given.dtype == DType::f32 || given.dtype == DType::f16)
     return to_numpy(call.run([&] { return filter<float>(given, s, call.log()); }));
   return to_numpy(call.run([&] { return filter<double>(given, s, call.log()); }));

@@ -35,6 +35,16 @@ PlacedTrajectory GivenTrajectory::place(const Log& log) const {
                           matrix, log);
 }
 
+std::string device_advice(const std::string& worker, Device works_on, const std::string& name,
+                          Device device) {
+  const bool on_gpu = works_on.kind == DeviceKind::cuda;
+  return "expected " + (on_gpu ? to_string(works_on) : std::string("the host")) + ", where the " + worker +
+         " works; " +
+         (on_gpu ? "copy it there"
+                 : "copy it there, for example with " + name + ".get() or " + name + ".cpu()") +
+         ", or make the operator with device='" + to_string(device) + "'";
+}
+
 namespace {
 
 Shape with_coils(std::optional<Index> coils, const Shape& rest) {
@@ -54,8 +64,7 @@ Operator make_fourier(nb::handle trajectory, nb::handle matrix, std::optional<In
   const GivenTrajectory given(trajectory, matrix, units);
   return call.run([&]() -> Operator {
     const Index n = coil_count(coils);
-    // `auto` takes a GPU where the library has a path for it; asked for by name, the library says itself what it lacks.
-    const Device where = exact ? choose_device(device, call.log()) : parse_device(device);
+    const Device where = choose_device(device, call.log());
     const PlacedTrajectory t = given.place(call.log());
     return with_precision(dtype, [&](auto real) {
       using Real = decltype(real);
@@ -69,7 +78,7 @@ Operator make_fourier(nb::handle trajectory, nb::handle matrix, std::optional<In
 
 Operator make_normal(nb::handle trajectory, nb::handle matrix, nb::handle weights, std::optional<Index> coils,
                      double tolerance, double oversampling, const std::string& dtype,
-                     const std::string& units) {
+                     const std::string& units, const std::string& device) {
   LongCall call;
   const GivenTrajectory given(trajectory, matrix, units);
   std::optional<Given> w;
@@ -80,6 +89,7 @@ Operator make_normal(nb::handle trajectory, nb::handle matrix, nb::handle weight
   }
   return call.run([&]() -> Operator {
     const Index n = coil_count(coils);
+    const Device where = choose_device(device, call.log());
     const PlacedTrajectory t = given.place(call.log());
     const Array<double> values = w ? to_double(*w) : Array<double>();
     const View<const double> list =
@@ -87,22 +97,23 @@ Operator make_normal(nb::handle trajectory, nb::handle matrix, nb::handle weight
     const Shape shape = with_coils(coils, given.matrix);
     return with_precision(dtype, [&](auto real) {
       const NufftOptions options{.tolerance = tolerance, .oversampling = oversampling, .log = call.log()};
-      return Operator(make_toeplitz<decltype(real)>(t.trajectory, t.matrix, list, n, options), shape, shape);
+      return Operator(make_toeplitz<decltype(real)>(t.trajectory, t.matrix, list, n, options, where), shape,
+                      shape);
     });
   });
 }
 
 template <class Real>
 Operator make_encoding_of(LongCall& call, const GivenTrajectory& given, Input<std::complex<Real>>& maps,
-                          double tolerance, const std::string& kind, Index coil_batch) {
+                          double tolerance, const std::string& kind, Index coil_batch, Device device) {
   const PlacedTrajectory t = given.place(call.log());
   const auto view = maps.view();
   Shape shape = view.shape;
   if (shape.size() == given.matrix.size() + 1 && Shape(shape.begin() + 1, shape.end()) == given.matrix)
     shape = prepend(shape[0], t.matrix);
   require_coil_maps(shape, shape.empty() ? 0 : shape[0], t.matrix);
-  auto kept = std::make_shared<Array<std::complex<Real>>>(shape);
-  std::copy(view.begin(), view.end(), kept->begin());
+  auto kept = std::make_shared<Array<std::complex<Real>>>(
+      Array<std::complex<Real>>::copy_of(view.reshaped(shape), device));
   // Operators of few coil counts are asked for again and again.
   const auto cached = [](CoilTransform<Real> make) -> CoilTransform<Real> {
     auto made = std::make_shared<std::map<Index, OperatorPtr<Real>>>();
@@ -114,49 +125,56 @@ Operator make_encoding_of(LongCall& call, const GivenTrajectory& given, Input<st
   };
   // The operator outlives the call, whose log it may not keep; what there is to say of the tolerance is said now.
   const NufftOptions options{.tolerance = tolerance};
-  make_nufft<Real>(t.trajectory, t.matrix, 1, {.tolerance = tolerance, .log = call.log()});
+  make_nufft<Real>(t.trajectory, t.matrix, 1, {.tolerance = tolerance, .log = call.log()}, device);
   CoilTransform<Real> fourier, gram;
   if (kind == "dft")
-    fourier = cached([t](Index coils) { return make_dft<Real>(t.trajectory, t.matrix, coils); });
+    fourier = cached([=](Index coils) { return make_dft<Real>(t.trajectory, t.matrix, coils, device); });
   else
-    fourier = cached(
-        [t, options](Index coils) { return make_nufft<Real>(t.trajectory, t.matrix, coils, options); });
+    fourier =
+        cached([=](Index coils) { return make_nufft<Real>(t.trajectory, t.matrix, coils, options, device); });
   if (kind == "toeplitz")
-    gram = cached([t, options](Index coils) {
-      return make_toeplitz<Real>(t.trajectory, t.matrix, {}, coils, options);
-    });
+    gram = cached(
+        [=](Index coils) { return make_toeplitz<Real>(t.trajectory, t.matrix, {}, coils, options, device); });
   return Operator(make_encoding<Real>(kept, fourier, coil_batch, gram), given.matrix,
                   prepend(view.shape[0], given.samples()));
 }
 
 Operator make_encoding_operator(nb::handle trajectory, nb::handle maps, nb::handle matrix, double tolerance,
-                                const std::string& kind, Index coil_batch, const std::string& units) {
+                                const std::string& kind, Index coil_batch, const std::string& units,
+                                const std::string& device) {
   LongCall call;
   const GivenTrajectory given(trajectory, matrix, units);
-  Given array = take(maps, "maps");
+  const Device where = call.run([&] { return choose_device(device, call.log()); });
+  Given array = take(maps, "maps", [&](Device found) -> std::string {
+    if (found.kind != DeviceKind::cuda || found == where) return "";
+    return device_advice("encoding operator", where, "maps", found);
+  });
   require_dtype(array, {DType::c64, DType::c128});
-  if (array.dtype == DType::c128) {
-    Input<cdouble> input(std::move(array));
-    return call.run(
-        [&] { return make_encoding_of<double>(call, given, input, tolerance, kind, coil_batch); });
-  }
-  Input<cfloat> input(std::move(array));
-  return call.run([&] { return make_encoding_of<float>(call, given, input, tolerance, kind, coil_batch); });
+  const auto make = [&]<class Real>(Input<std::complex<Real>> input) {
+    return call.run([&] {
+      return on_gpu_of(where, [&] {
+        return make_encoding_of<Real>(call, given, input, tolerance, kind, coil_batch, where);
+      });
+    });
+  };
+  return array.dtype == DType::c128 ? make(Input<cdouble>(std::move(array)))
+                                    : make(Input<cfloat>(std::move(array)));
 }
 
 /// y = A x, or x = A^H y.
 nb::object apply(const Operator& a, nb::handle in, nb::handle out, bool is_forward) {
   return visit_operator(a, [&](const auto& pointer, auto real) {
     using Complex = std::complex<decltype(real)>;
-    Input<Complex> input(in, is_forward ? "x" : "y");
+    const std::string name = is_forward ? "x" : "y";
+    Input<Complex> input(in, name, unless_taken_by(*pointer, name));
     require_shape(pointer->name() + (is_forward ? " forward" : " adjoint"), "input", input.shape(),
                   is_forward ? pointer->domain() : pointer->range());
-    Output<Complex> output(out, is_forward ? pointer->range() : pointer->domain(), &input.given());
+    Output<Complex> output(out, is_forward ? pointer->range() : pointer->domain(), input.given());
+    // A sum of operators for the host may still work on a GPU, as the identity does.
+    const Device busy = input.device().kind == DeviceKind::cuda ? input.device() : pointer->device();
     LongCall call;
-    call.run([&] {
-      is_forward ? pointer->forward(input.view(), output.view())
-                 : pointer->adjoint(input.view(), output.view());
-    });
+    call.run(
+        [&] { on_gpu_of(busy, [&] { apply_anywhere(*pointer, input.view(), output.view(), is_forward); }); });
     return output.result();
   });
 }
@@ -222,6 +240,10 @@ void bind_operators(nb::module_& m) {
       .def_prop_ro(
           "name",
           [](const Operator& a) { return visit_operator(a, [](const auto& p, auto) { return p->name(); }); })
+      .def_prop_ro("device",
+                   [](const Operator& a) {
+                     return visit_operator(a, [](const auto& p, auto) { return to_string(p->device()); });
+                   })
       .def("apply", &apply, nb::arg("x").none(), nb::arg("out").none(), nb::arg("is_forward"))
       .def("normal", &normal_of)
       .def("conjugate_transpose", &transposed)
@@ -233,10 +255,13 @@ void bind_operators(nb::module_& m) {
         nb::arg("dtype"), nb::arg("units"), nb::arg("device"));
   m.def("make_normal", &make_normal, nb::arg("trajectory").none(), nb::arg("matrix").none(),
         nb::arg("weights").none(), nb::arg("coils").none(), nb::arg("tolerance"), nb::arg("oversampling"),
-        nb::arg("dtype"), nb::arg("units"));
+        nb::arg("dtype"), nb::arg("units"), nb::arg("device"));
   m.def("make_encoding", &make_encoding_operator, nb::arg("trajectory").none(), nb::arg("maps").none(),
         nb::arg("matrix").none(), nb::arg("tolerance"), nb::arg("kind"), nb::arg("coil_batch"),
-        nb::arg("units"));
+        nb::arg("units"), nb::arg("device"));
+  m.def(
+      "place_of", [](nb::handle array, const std::string& name) { return to_string(place_of(array, name)); },
+      nb::arg("array").none(), nb::arg("name"));
   m.def("make_identity", &identity_on, nb::arg("shape").none(), nb::arg("dtype"));
 }
 

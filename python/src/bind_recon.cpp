@@ -16,6 +16,7 @@
 #include "spinloom/recon/plan.hpp"
 #include "spinloom/recon/verify.hpp"
 #include "spinloom/recon/whiten_scan.hpp"
+#include "spinloom/runtime/cuda.hpp"
 
 namespace spinloom::python {
 namespace {
@@ -38,6 +39,8 @@ ReconstructionOptions parse(const nb::dict& o, LongCall& call) {
   r.coil_batch = option<Index>(o, "coil_batch", "a whole number");
   r.log = call.log();
   r.progress = call.progress();
+  const auto device = option<std::string>(o, "device", "a device's name");
+  r.device = call.run([&] { return choose_device(device, r.log); });
   return r;
 }
 
@@ -54,7 +57,10 @@ nb::dict describe(const Reconstruction& r) {
   nb::dict seconds;
   seconds["maps"] = r.seconds.maps;
   seconds["plan"] = r.seconds.plan;
+  seconds["upload"] = r.seconds.upload;
+  seconds["rhs"] = r.seconds.rhs;
   seconds["solve"] = r.seconds.solve;
+  seconds["download"] = r.seconds.download;
   d["seconds"] = seconds;
   return d;
 }
@@ -100,8 +106,13 @@ struct GivenMaps {
 };
 
 /// Checks and notes that come before the work, as on the command line.
-void plan(const Measurement& m, const ReconstructionOptions& options) {
-  for (const std::string& line : plan_reconstruction(m, options).lines) note(options.log, line);
+void plan(const Measurement& m, ReconstructionOptions& options, bool may_move) {
+  const Plan made = may_move ? plan_on_gpu_or_cpu(m, options) : plan_reconstruction(m, options);
+  for (const std::string& line : made.lines) note(options.log, line);
+}
+
+bool is_auto(const nb::dict& options) {
+  return option<std::string>(options, "device", "a device's name") == "auto";
 }
 
 /// [coils, samples...] or, of one coil, [samples...]
@@ -125,6 +136,7 @@ nb::tuple recon(nb::handle kspace, nb::handle trajectory, nb::handle matrix, nb:
   if (!noise.is_none()) noise_samples.emplace(noise, "noise");
   GivenMaps sensitivities(maps);
   std::optional<Verification> verified;
+  const bool may_move = is_auto(options);
   Reconstruction r = call.run([&] {
     const Array<double> values = to_double(given.k);
     Assembled scan = assemble_arrays({.values = values.view(),
@@ -139,7 +151,7 @@ nb::tuple recon(nb::handle kspace, nb::handle trajectory, nb::handle matrix, nb:
     o.maps = sensitivities.source();
     o.given_maps = sensitivities.load(m);
     o.given_maps = whiten_scan(scan, o.given_maps, call.log());
-    plan(m, o);
+    plan(m, o, may_move);
     Reconstructor reconstructor(o);
     Reconstruction result = reconstructor.run(m);
     if (verifies) verified = verify(m, result);
@@ -159,7 +171,7 @@ struct FileResult {
 
 /// The steps of the command `recon`, from the scan's file to the image.
 FileResult reconstruct_file(const std::string& path, const LoadScanOptions& load, ReconstructionOptions o,
-                            GivenMaps& maps, bool whitens, bool verifies) {
+                            bool may_move, GivenMaps& maps, bool whitens, bool verifies) {
   FileResult out;
   Assembled scan = load_scan(path, load);
   if (scan.measurements.empty())
@@ -168,7 +180,7 @@ FileResult reconstruct_file(const std::string& path, const LoadScanOptions& load
   o.maps = maps.source();
   o.given_maps = maps.load(scan.measurements.front());
   if (whitens) o.given_maps = whiten_scan(scan, o.given_maps, o.log);
-  plan(scan.measurements.front(), o);
+  plan(scan.measurements.front(), o, may_move);
   Reconstructor reconstructor(o);
   std::vector<Array<cfloat>> images;
   for (const Measurement& m : scan.measurements) {
@@ -201,13 +213,14 @@ nb::tuple recon_file(const std::string& path, const std::string& output, nb::han
   if (const nb::object matrix = load["matrix"]; !matrix.is_none()) l.matrix = to_shape(matrix, "matrix");
   GivenMaps sensitivities(maps);
   const auto existing = overwrite ? OutputFile::Existing::replace : OutputFile::Existing::refuse;
+  const bool may_move = is_auto(options);
   FileResult r = call.run([&] {
     if (!output.empty()) {
       if (!can_save_image(output))
         throw ArgumentError(fmt::format("'{}' has no known ending, expected {}", output, image_endings()));
       OutputFile probe(output, existing);  // before the work, not after it
     }
-    FileResult made = reconstruct_file(path, l, o, sensitivities, whitens, verifies);
+    FileResult made = reconstruct_file(path, l, o, may_move, sensitivities, whitens, verifies);
     if (magnitude) made.image.data = made.image.data.cast(DType::f32, ComplexPart::magnitude);
     if (!output.empty()) save_image(output, made.image, existing, {.log = call.log()});
     return made;

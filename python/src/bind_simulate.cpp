@@ -7,6 +7,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/mri/simulate.hpp"
 #include "spinloom/ops/vector_ops.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "support.hpp"
 
 namespace spinloom::python {
@@ -47,7 +48,7 @@ Phantom find_phantom(const std::string& name, int dims) {
 
 nb::tuple simulate(nb::handle object, nb::handle trajectory, nb::handle matrix, const std::string& support,
                    const std::string& units, Index coils, double sigma, std::optional<double> snr_db,
-                   unsigned seed, nb::handle progress) {
+                   unsigned seed, const std::string& device, nb::handle progress) {
   LongCall call(progress);
   const GivenTrajectory given(trajectory, matrix, units);
   std::string name;
@@ -64,8 +65,12 @@ nb::tuple simulate(nb::handle object, nb::handle trajectory, nb::handle matrix, 
     readouts.readouts = 1;
     readouts.samples_per_readout = t.trajectory->samples();
     readouts.support = support.empty() ? support_of(*t.trajectory, t.matrix) : parse_support(support);
-    const SimulationOptions options{
-        .coils = coils, .sigma = sigma, .snr_db = snr_db, .seed = seed, .progress = call.progress()};
+    const SimulationOptions options{.coils = coils,
+                                    .sigma = sigma,
+                                    .snr_db = snr_db,
+                                    .seed = seed,
+                                    .device = choose_device(device, call.log()),
+                                    .progress = call.progress()};
     if (image) return simulate_scan(to_voxels(*image, t.matrix).view(), readouts, t.matrix, options);
     return simulate_scan(find_phantom(name, t.trajectory->dims()), readouts, t.matrix, options);
   });
@@ -85,7 +90,7 @@ nb::tuple simulate(nb::handle object, nb::handle trajectory, nb::handle matrix, 
 void bind_simulate(nb::module_& m) {
   m.def("simulate", &simulate, nb::arg("object").none(), nb::arg("trajectory").none(),
         nb::arg("matrix").none(), nb::arg("support"), nb::arg("units"), nb::arg("coils"), nb::arg("sigma"),
-        nb::arg("snr_db").none(), nb::arg("seed"), nb::arg("progress").none());
+        nb::arg("snr_db").none(), nb::arg("seed"), nb::arg("device"), nb::arg("progress").none());
 }
 
 }  // namespace spinloom::python

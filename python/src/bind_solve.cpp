@@ -27,32 +27,35 @@ nb::tuple solve(const Operator& a, nb::handle b, nb::handle start, const CgOptio
   return visit_operator(a, [&](const auto& pointer, auto real) {
     using Real = decltype(real);
     using Complex = std::complex<Real>;
-    Input<Complex> rhs(b, "b");
+    Input<Complex> rhs(b, "b", unless_taken_by(*pointer, "b"));
     require_shape("cg", "b", rhs.shape(), pointer->domain());
     require_shape("cg", "range of A", pointer->range(), pointer->domain());
     std::optional<Input<Complex>> x0;
     if (!start.is_none()) {
-      x0.emplace(start, "x0");
+      x0.emplace(start, "x0", only_on(rhs.device(), "as b lies there"));
       require_shape("cg", "x0", x0->shape(), pointer->domain());
     }
-    Array<Complex> x(pointer->domain());
+    // On the GPU of A, but for a sum of which a term is of the host's.
+    Device where = rhs.device();
+    if (const Device its = pointer->device(); where.kind != DeviceKind::cuda && pointer->takes(its, its))
+      where = its;
+    Array<Complex> x;
     LongCall call;
     const CgObserver<Real> observer = [&](const CgStep<Real>& step) {
       bool stops = false;
       call.call_python([&] { stops = nb::cast<bool>(nb::bool_(observe(step.iteration, step.residual))); });
       return stops ? Next::stop : Next::go_on;
     };
-    const CgResult result = call.run([&] {
-      if (x0) {
-        const auto from = x0->view();
-        std::copy(from.begin(), from.end(), x.begin());
-      } else {
-        std::fill(x.begin(), x.end(), Complex(0));
-      }
-      return cg<Real>(*pointer, rhs.view(), options, x.view(),
-                      observe.is_none() ? CgObserver<Real>() : observer);
-    });
-    return nb::make_tuple(to_numpy(std::move(x)), result.iterations, result.residual, result.converged,
+    const auto work = [&] {
+      x = x0 ? Array<Complex>::copy_of(x0->view(), where) : Array<Complex>::zeros(pointer->domain(), where);
+      Array<Complex> storage;
+      CgResult done = cg<Real>(*pointer, on_device(rhs.view(), where, storage), options, x.view(),
+                               observe.is_none() ? CgObserver<Real>() : observer);
+      if (!share_memory(rhs.device(), where)) x = Array<Complex>::copy_of(x.view(), rhs.device());
+      return done;
+    };
+    const CgResult result = call.run([&] { return on_gpu_of(where, work); });
+    return nb::make_tuple(to_python(std::move(x)), result.iterations, result.residual, result.converged,
                           word(result.stop), result.reason, result.history);
   });
 }

@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "spinloom/ops/linear_operator.hpp"
 #include "spinloom/recon/assemble.hpp"
+#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::python {
 
@@ -49,6 +50,40 @@ struct Operator {
       : a(OperatorPtr<Real>(
             std::make_shared<Reshaped<Real>>(std::move(pointer), std::move(domain), std::move(range)))) {}
 };
+
+/// What to do with an array on `device` that a worker on another does not take: "expected ...; copy it there, or make the
+/// operator with device='cuda:0'"
+std::string device_advice(const std::string& worker, Device works_on, const std::string& name, Device device);
+
+/// Which arrays an operator takes: of the host always (they are copied to its GPU and back), of a GPU what it works on.
+template <class Real>
+Refusal unless_taken_by(const LinearOperator<Real>& a, const std::string& name) {
+  return [&a, name](Device device) -> std::string {
+    if (device.kind != DeviceKind::cuda || a.takes(device, device)) return "";
+    return device_advice(a.name(), a.device(), name, device);
+  };
+}
+
+/// y = A x or x = A^H y between arrays of the host or of A's GPU, wherever A itself wants them. Without the GIL.
+template <class Real>
+void apply_anywhere(const LinearOperator<Real>& a, View<const std::complex<Real>> in,
+                    View<std::complex<Real>> out, bool is_forward) {
+  using Complex = std::complex<Real>;
+  const auto takes = [&](Device from, Device to) {
+    return is_forward ? a.takes(from, to) : a.takes(to, from);
+  };
+  const auto work = [&](View<const Complex> from, View<Complex> to) {
+    is_forward ? a.forward(from, to) : a.adjoint(from, to);
+  };
+  if (takes(in.device, out.device)) return work(in, out);
+  const Device there = a.device();
+  Array<Complex> in_storage;
+  const View<const Complex> from = takes(in.device, there) ? in : on_device(in, there, in_storage);
+  if (takes(from.device, out.device)) return work(from, out);
+  Array<Complex> to(out.shape, there);
+  work(from, to);
+  transfer<Complex>(to.view(), out);
+}
 
 /// visit(a, f): f(pointer, Real())
 template <class Work>

@@ -107,15 +107,18 @@ std::int64_t toeplitz_memory_bytes(const Shape& matrix, Index coils, const Nufft
 }
 
 template <class Real>
-std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, const NufftOptions& options) {
+std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, const NufftOptions& options,
+                                     Device device) {
   choose_grid<Real>(matrix, samples, options);
+  if (device.kind == DeviceKind::cuda)
+    return cuda::toeplitz_planning_bytes<Real>(matrix, samples, options.tolerance, device);
   return cpu::Toeplitz<Real>::planning_bytes(matrix, samples, options.tolerance);
 }
 
 template std::int64_t toeplitz_memory_bytes<float>(const Shape&, Index, const NufftOptions&, Device);
 template std::int64_t toeplitz_memory_bytes<double>(const Shape&, Index, const NufftOptions&, Device);
-template std::int64_t toeplitz_planning_bytes<float>(const Shape&, Index, const NufftOptions&);
-template std::int64_t toeplitz_planning_bytes<double>(const Shape&, Index, const NufftOptions&);
+template std::int64_t toeplitz_planning_bytes<float>(const Shape&, Index, const NufftOptions&, Device);
+template std::int64_t toeplitz_planning_bytes<double>(const Shape&, Index, const NufftOptions&, Device);
 template OperatorPtr<float> make_padded_toeplitz(std::shared_ptr<const Trajectory>, Shape, View<const double>,
                                                  Index, const NufftOptions&, Device);
 template OperatorPtr<float> make_toeplitz(std::shared_ptr<const Trajectory>, Shape, View<const double>, Index,

@@ -176,4 +176,16 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
   return plan;
 }
 
+Plan plan_on_gpu_or_cpu(const Measurement& m, ReconstructionOptions& o) {
+  try {
+    return plan_reconstruction(m, o);
+  } catch (const DeviceError& e) {
+    if (devices_of(o).front().kind != DeviceKind::cuda) throw;
+    note(o.log, std::string("the CPU is used, no GPU: ") + e.what());
+    o.device = {};
+    o.devices = {};
+    return plan_reconstruction(m, o);
+  }
+}
+
 }  // namespace spinloom

@@ -83,6 +83,12 @@ std::shared_ptr<const Array<cfloat>> find_maps(const Measurement& m, const Recon
   return std::make_shared<Array<cfloat>>(estimate_coil_maps<float>(images.view(), {.window = o.map_window}));
 }
 
+void require_finite(const Measurement& m) {
+  if (!all_finite<cfloat>(m.kspace.view()))
+    throw ArgumentError(
+        "reconstruction: the k-space data has values that are not finite; remove those lines");
+}
+
 /// x = sum_c conj(s_c) images_c
 void combine(const Array<cfloat>& maps, const Array<cfloat>& images, View<cfloat> x) {
   const Index voxels = x.size();
@@ -146,10 +152,12 @@ OperatorPtr<float> regularised(const OperatorPtr<float>& normal_of_all, const Me
 }
 
 /// Iterates from `start` (on the host; empty for zero). On several ranks all go through the same numbers: each applies the
-/// operators of its own coils, and from the sum over the ranks on they have the same bits.
+/// operators of its own coils, and from the sum over the ranks on they have the same bits. `meanwhile` is called while the
+/// device is at work.
 Solved solve(const Communicator& ranks, Device device, const Measurement& m, CoilShare share,
              const ReconstructionOptions& o, const LinearOperator<float>& encoding,
-             const OperatorPtr<float>& normal_of_share, View<const cfloat> start) {
+             const OperatorPtr<float>& normal_of_share, View<const cfloat> start,
+             const std::function<void()>& meanwhile) {
   Solved solved;
   Stopwatch watch(device);
   const auto normal_of_all = ranks.size() > 1 ? all_reduced(normal_of_share, ranks) : normal_of_share;
@@ -158,7 +166,9 @@ Solved solve(const Communicator& ranks, Device device, const Measurement& m, Coi
 
   Array<cfloat> rhs(m.matrix, device);
   encoding.adjoint(m.kspace.view().slices(share.first, share.coils), rhs.view());
+  meanwhile();
   ranks.all_reduce_sum(rhs.view());
+  if (device.kind == DeviceKind::cuda && !all_finite<cfloat>(rhs.view())) require_finite(m);
   solved.image =
       start.data == nullptr ? Array<cfloat>::zeros(m.matrix, device) : Array<cfloat>::copy_of(start, device);
   solved.seconds.rhs = watch.lap();
@@ -263,9 +273,12 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   Reconstruction result;
   Stopwatch watch(o.device);
   m.trajectory->require_fits(m.matrix);
-  if (!all_finite<cfloat>(m.kspace.view()))
-    throw ArgumentError(
-        "reconstruction: the k-space data has values that are not finite; remove those lines");
+  // On a GPU the right-hand side is looked at instead, where nothing else reads the data: no value that is not finite
+  // leaves it finite.
+  const bool on_gpu = o.device.kind == DeviceKind::cuda;
+  const bool is_read_first =
+      o.method == Method::gridding || o.start == StartingImage::gridding || o.maps == MapsSource::estimate;
+  if (!on_gpu || is_read_first) require_finite(m);
   make_ranks(m, o);
   const std::size_t count_of_ranks = ranks_.size();
   Operators& first = *ranks_.front().operators;
@@ -327,8 +340,11 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
 
   std::vector<Solved> solved(count_of_ranks);
   on_ranks([&](const Rank& rank, std::size_t r, const Communicator& c) {
-    solved[r] = solve(c, rank.device, m, rank.share, o, *encodings[r], normals[r],
-                      starts_at_zero ? View<const cfloat>() : result.image.view());
+    const View<const cfloat> start = starts_at_zero ? View<const cfloat>() : result.image.view();
+    solved[r] = solve(c, rank.device, m, rank.share, o, *encodings[r], normals[r], start, [&] {
+      // The GPUs are at work now, so the pages of the image come at no cost.
+      if (r == 0 && on_gpu && starts_at_zero) result.image = Array<cfloat>::zeros(m.matrix);
+    });
   });
   require_agreement(solved);
   if (count_of_ranks > 1)
@@ -344,8 +360,8 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   result.convergence = {mine.cg.iterations, mine.cg.residual, mine.cg.converged, mine.cg.reason,
                         mine.cg.history};
   watch.lap();
-  if (o.device.kind == DeviceKind::cuda)
-    result.image = Array<cfloat>::copy_of(mine.image.view(), Device{});
+  if (on_gpu)
+    transfer<cfloat>(mine.image.view(), result.image.view());
   else
     result.image = std::move(mine.image);
   result.seconds.download = watch.lap();

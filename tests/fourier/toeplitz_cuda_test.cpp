@@ -187,14 +187,24 @@ TEST(CudaToeplitz, RefusesWhatItHasNoPassesFor) {
   EXPECT_THROW(cuda::choose_path<float>({8, 257}, ToeplitzPath::fused), ArgumentError);
   EXPECT_EQ(cuda::choose_path<float>({8, 257}, ToeplitzPath::best), ToeplitzPath::cufft);
   EXPECT_EQ(cuda::choose_path<float>({8, 256}, ToeplitzPath::best), ToeplitzPath::fused);
+  EXPECT_EQ(cuda::choose_path<float>({8, 256}, ToeplitzPath::best, std::size_t{64} << 10),
+            ToeplitzPath::cufft);
 }
 
 TEST(CudaToeplitz, EstimatesItsMemory) {
-  // Spectrum 8 N^3 floats, and two complex arrays of 2 N^3 per coil.
+  // Spectrum 8 N^3 floats, and 2 N^3 complex numbers per coil.
   const double n3 = 64.0 * 64 * 64;
-  EXPECT_NEAR(double(toeplitz_memory_bytes<float>({64, 64, 64}, 4, {}, gpu)), (8 * 4 + 4 * 2 * 2 * 8) * n3,
-              0.01 * 160 * n3);
+  EXPECT_NEAR(double(toeplitz_memory_bytes<float>({64, 64, 64}, 4, {}, gpu)), (8 * 4 + 4 * 2 * 8) * n3,
+              0.01 * 96 * n3);
   EXPECT_GT(toeplitz_memory_bytes<double>({64, 64, 64}, 4, {}, gpu), std::int64_t(8 * 5 * 16 * n3));
+}
+
+TEST(CudaToeplitz, EstimatesTheMemoryOfPlanning) {
+  SPINLOOM_NEEDS(gpu);
+  const double n3 = 64.0 * 64 * 64;
+  // Planning holds a circulant grid of complex numbers, and four corners of samples and voxels.
+  EXPECT_GT(toeplitz_planning_bytes<float>({64, 64, 64}, 1000000, {}, gpu),
+            std::int64_t(8 * 8 * n3 + 4 * 8 * (1000000 + n3)));
 }
 
 template <class Real>

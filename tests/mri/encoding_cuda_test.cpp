@@ -166,7 +166,8 @@ TEST(CudaPhantom, MatchesTheHost) {
       const Trajectory trajectory(std::move(k));
       const auto there = phantom_kspace(shepp_logan(dims), sums, trajectory, matrix, {}, gpu);
       const auto here = phantom_kspace(shepp_logan(dims), sums, trajectory, matrix);
-      EXPECT_LT(relative_error(there, here), 1e-13) << dims << " axes, " << coils << " coils";
+      // Each is good to 1e-13 of the largest value, of which most samples are a small part.
+      EXPECT_LT(relative_error(there, here), 1e-12) << dims << " axes, " << coils << " coils";
       EXPECT_LT(std::abs(there[0] - here[0]), 1e-13 * std::abs(here[0]));
     }
 }

@@ -180,9 +180,6 @@ def test_results_go_on_by_dlpack_without_a_copy(rng, plan):
 
 
 class NotHere(Producer):
-    def __dlpack_device__(self):
-        return (2, 0)
-
     def __dlpack__(self, **options):
         raise BufferError("cannot export to the host")
 

@@ -163,6 +163,20 @@ TEST(CudaReconstructionPlan, RefusesWhatNoGpuHolds) {
   }
 }
 
+TEST(CudaReconstructionRuns, RefuseDataThatAreNotFinite) {
+  SPINLOOM_NEEDS(gpu);
+  for (const MapsSource maps : {MapsSource::ones, MapsSource::estimate}) {
+    Scan scan({17, 16}, 900, 3);
+    scan.m.kspace[901] = cfloat(0, INFINITY);
+    try {
+      Reconstructor({.maps = maps, .device = gpu}).run(scan.m);
+      FAIL() << "it was reconstructed";
+    } catch (const ArgumentError& e) {
+      EXPECT_NE(std::string(e.what()).find("not finite; remove those lines"), std::string::npos) << e.what();
+    }
+  }
+}
+
 TEST(CudaReconstructionRuns, StopAtAnInterruptAndTellTheirProgress) {
   SPINLOOM_NEEDS(gpu);
   const Scan scan({17, 16}, 900, 3);

@@ -47,6 +47,30 @@ TEST(Cuda, AutoFallsBackToTheCpuAndSaysSo) {
   EXPECT_EQ(choose_device("cuda:3", {}).index, 3);
 }
 
+TEST(Cuda, WaitsForTheStreamsOfOthersToo) {
+  EXPECT_EQ(cuda_stream({}), 0u);
+  synchronize_all({});
+  if (const std::string why = cuda_status().problem; !why.empty()) GTEST_SKIP() << why;
+  EXPECT_NE(cuda_stream(gpu), 0u);
+  const cuda::Context& c = cuda::context(0);
+  constexpr Index size = Index{1} << 28;
+  Array<std::uint8_t> bytes({size}, gpu);
+  synchronize(gpu);
+  cuda::StreamHandle theirs = nullptr;
+  {
+    const cuda::Current current(c);
+    SPINLOOM_CUDA(StreamCreate, &theirs, cuda::stream_non_blocking);
+    for (unsigned char value = 1; value <= 50; ++value)  // milliseconds of work
+      SPINLOOM_CUDA(MemsetD8Async, reinterpret_cast<cuda::DevicePointer>(bytes.data()), value, size, theirs);
+  }
+  synchronize_all(gpu);
+  const View<const std::uint8_t> all = std::as_const(bytes).view();
+  const auto last =
+      Array<std::uint8_t>::copy_of(View<const std::uint8_t>(all.data + size - 1, {1}, gpu), Device{});
+  EXPECT_EQ(last[0], 50);
+  SPINLOOM_CUDA(StreamDestroy, theirs);
+}
+
 TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   if (const std::string why = cuda::compiler_problem(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::KernelInstance> all = cuda::vector_kernel_instances();

@@ -33,6 +33,7 @@ std::int64_t toeplitz_memory_bytes(const Shape& matrix, Index coils = 1, const N
 
 /// The most that it needs while it is made, its spectrum included.
 template <class Real>
-std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, const NufftOptions& options = {});
+std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, const NufftOptions& options = {},
+                                     Device device = {});
 
 }  // namespace spinloom

@@ -27,4 +27,8 @@ struct Plan {
 /// Throws DeviceError when the memory available on this machine does not suffice, with both numbers.
 Plan plan_reconstruction(const Measurement& measurement, const ReconstructionOptions& options);
 
+/// The same, for a device that `auto` chose: where a GPU has too little memory the plan is for the CPU, `options` too, and
+/// their log is told why.
+Plan plan_on_gpu_or_cpu(const Measurement& measurement, ReconstructionOptions& options);
+
 }  // namespace spinloom

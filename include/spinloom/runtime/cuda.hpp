@@ -36,6 +36,15 @@ Device choose_device(const std::string& word, const Log& log);
 /// Waits until a GPU has done all that it was given; returns at once for other devices.
 void synchronize(Device device);
 
+/// Waits until a GPU has done all that this process gave it, also what other libraries have queued on streams of their
+/// own; returns at once for other devices. Not while another thread records a CUDA graph: DeviceError then.
+void synchronize_all(Device device);
+
+/// The stream on which all of the library's work on a GPU is ordered, a CUstream as a number; 0 for other devices. To
+/// exchange device arrays with others without waiting: let it wait for an event of theirs, or record one on it. It is
+/// non-blocking, so the default stream has no order with it by itself.
+std::uintptr_t cuda_stream(Device device);
+
 /// Seconds that `work` takes on a device: by its own clock on a GPU, where work runs on after a call has
 /// returned.
 double time_on(Device device, const std::function<void()>& work);

@@ -7,8 +7,7 @@
 #include <type_traits>
 
 #include "fft/cpu/lane_plan.hpp"
-#include "fourier/cpu/axes.hpp"
-#include "fourier/cuda/nufft_fft.hpp"
+#include "fourier/cuda/nufft_layout.hpp"
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/scratch.hpp"
 #include "spinloom/core/error.hpp"
@@ -18,60 +17,11 @@ namespace spinloom::cuda {
 namespace {
 
 constexpr Index value_threads = 256;  // as in nufft_points.cu
-constexpr Index most = (Index{1} << 31) - 1;
 
 /// As in nufft_grid.cuh, whose struct is cut to the kernel's size; that much of it is passed.
 template <class Real>
 struct Taps {
   Real coefficients[21 * 16];
-};
-
-/// How a problem lies on the grid.
-struct Layout {
-  cpu::Axes axes;
-  int dims = 0;
-  KernelPolynomial polynomial{1, 0, {1.0}, 0};
-  NufftKernels kernels;
-  NufftGrid grid{};
-  Index cells = 1, tiles = 1;
-  Index groups = 1;  ///< of coils
-
-  Layout(const Shape& matrix, Index coils, const GridChoice& choice, double tolerance, bool is_float,
-         const DeviceFacts& facts)
-      : axes(matrix) {
-    grid = {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
-    Index wide_cells[3] = {1, 1, 1};
-    for (std::size_t d = 0; d < 3; ++d)
-      if (axes.source[d] >= 0) {
-        ++dims;
-        wide_cells[d] = choice.grid[static_cast<std::size_t>(axes.source[d])];
-        grid.taps[d] = choice.kernel.width;
-      }
-    if (dims > 0) polynomial = fit_kernel(choice.kernel, 0.02 * choice.tolerance);
-    kernels.dims = std::max(dims, 1);
-    kernels.coils = choose_group(coils, is_float);
-    kernels.width = polynomial.width;
-    kernels.degree = polynomial.degree;
-    kernels.is_float = is_float;
-    kernels = choose_kernels(kernels, tolerance, facts);
-    if (!NufftFft<float>::has_own_passes(choice.grid) && kernels.pass < kernels.coils) {
-      kernels.coils = kernels.pass;  // cuFFT takes cells whose coils lie side by side
-      kernels = choose_kernels(kernels, tolerance, facts);
-    }
-    for (std::size_t d = 0; d < 3; ++d) {
-      cells *= wide_cells[d];
-      grid.cells[d] = static_cast<int>(wide_cells[d]);
-      grid.tiles[d] = static_cast<int>((wide_cells[d] + kernels.tile()[d] - 1) / kernels.tile()[d]);
-      tiles *= grid.tiles[d];
-    }
-    groups = (coils + kernels.coils - 1) / kernels.coils;
-  }
-  Index group_cells() const { return cells * kernels.coils; }
-  template <class Real>
-  Index work_size() const {
-    return NufftFft<Real>::work_size(grid, axes.voxels, kernels);
-  }
-  Index slot_cells() const { return Index{2} * kernels.spread_threads() * kernels.coils; }
 };
 
 /// Of one coil of eight, in ns, measured on an H200 for types 1 and 2 together.
@@ -164,7 +114,7 @@ class CudaNufft final : public LinearOperator<Real> {
       body(first, std::min(batch_, layout_.groups - first), grid.data());
   }
   Index choose_batch() const {
-    const Index each = layout_.group_cells() + layout_.template work_size<Real>() +
+    const Index each = layout_.group_cells() + layout_.work_size<Real>() +
                        points_.slots * layout_.slot_cells() +
                        points_.samples * layout_.kernels.coils;  // complex numbers
     const auto free = static_cast<Index>(context_.free_memory_bytes() / sizeof(Complex));
@@ -221,7 +171,7 @@ class CudaNufft final : public LinearOperator<Real> {
   Device device_;
   Shape matrix_;
   Index coils_;
-  Layout layout_;
+  NufftLayout layout_;
   Taps<Real> taps_{};
   Real scale_;  ///< keeps sums over the grid from overflowing where the result does not
   NufftPoints<Real> points_;
@@ -239,33 +189,24 @@ GridCosts nufft_grid_costs() {
 template <class Real>
 OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils,
                              const GridChoice& choice, double tolerance, Device device) {
-  Context& c = context(device.index);
-  const Layout layout(matrix, coils, choice, tolerance, std::is_same_v<Real, float>, c.facts());
-  if (trajectory->samples() > most || layout.tiles > most || coils > 65535 * 8 ||
-      *std::max_element(choice.grid.begin(), choice.grid.end()) > most / 2 ||
-      layout.cells / layout.grid.cells[2] > most)
-    throw ArgumentError(fmt::format(
-        "NUFFT on {}: {} samples on a grid {} of {} coils; at most 2^31 samples, 2^31 rows and 2^30 cells "
-        "of a row are possible there",
-        to_string(device), trajectory->samples(), to_string(choice.grid), coils));
+  require_indexable(choice.grid, trajectory->samples(), coils, device);
   return std::make_shared<CudaNufft<Real>>(*trajectory, std::move(matrix), coils, choice, tolerance, device);
 }
 
 template <class Real>
 std::int64_t nufft_memory_bytes(const Shape& matrix, Index samples, Index coils, const GridChoice& choice,
                                 double tolerance, Device device) {
+  require_indexable(choice.grid, samples, coils, device);
   const DeviceFacts& facts = context(device.index).facts();
-  const Layout layout(matrix, coils, choice, tolerance, std::is_same_v<Real, float>, facts);
-  const Index complex = sizeof(std::complex<Real>);
+  const NufftLayout layout(matrix, coils, choice, tolerance, std::is_same_v<Real, float>, facts);
   const Index points = samples * (sizeof(std::uint32_t) + 3 * (sizeof(std::int32_t) + sizeof(Real)));
   // While sorting: coordinates in double, and keys and positions twice.
   const Index sorting = samples * (3 * sizeof(double) + 3 * sizeof(std::uint32_t));
+  // A tile has the samples of at most 64, and is cut into pieces of some thousand.
   const Index slots = std::min(most_slots(layout.tiles, facts.multiprocessors), samples / 16 + 1);
-  const Index applying =
-      complex * layout.groups *
-      (layout.group_cells() + slots * layout.slot_cells() + samples * layout.kernels.coils);
-  return points +
-         std::max(sorting, applying + complex * layout.group_cells());  // cuFFT works on as much again
+  const Index of_group = layout.group_cells() + layout.work_size<Real>() + slots * layout.slot_cells() +
+                         samples * layout.kernels.coils;
+  return points + std::max(sorting, Index(sizeof(std::complex<Real>)) * layout.groups * of_group);
 }
 
 #define SPINLOOM_INSTANTIATE(Real)                                                                          \

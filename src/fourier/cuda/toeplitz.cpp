@@ -30,7 +30,8 @@ template <class Real>
 std::unique_ptr<ToeplitzConvolution<Real>> plan(const std::shared_ptr<const Trajectory>& trajectory,
                                                 const Shape& matrix, View<const double> weights, Index coils,
                                                 double tolerance, Device device, ToeplitzPath path) {
-  const ToeplitzPath chosen = choose_path<Real>(matrix, path);
+  const ToeplitzPath chosen =
+      choose_path<Real>(matrix, path, context(device.index).facts().shared_memory_bytes);
   auto spectrum = toeplitz_spectrum<Real>(trajectory, matrix, weights, circulant_cells(matrix, chosen),
                                           spread_tolerance(tolerance), device);
   return make_convolution<Real>(matrix, coils, std::move(spectrum), device, chosen);
@@ -77,20 +78,21 @@ class CudaToeplitz final : public LinearOperator<Real>, public FusesMaps<Real> {
   std::unique_ptr<ToeplitzConvolution<Real>> convolution_;
 };
 
-/// What kernels may count on where no card is asked: an H100's or H200's.
-constexpr std::size_t most_shared_bytes = 227 << 10;
+/// Blocks of the fused passes take up to this much: every card from sm_80 on has it.
+constexpr std::size_t least_shared_bytes = std::size_t{99} << 10;
 
 }  // namespace
 
 template <class Real>
-ToeplitzPath choose_path(const Shape& matrix, ToeplitzPath path) {
-  const bool can_fuse =
-      std::is_same_v<Real, float> && *std::max_element(matrix.begin(), matrix.end()) <= longest_line;
+ToeplitzPath choose_path(const Shape& matrix, ToeplitzPath path, std::size_t shared_memory_bytes) {
+  const bool can_fuse = std::is_same_v<Real, float> && shared_memory_bytes >= least_shared_bytes &&
+                        *std::max_element(matrix.begin(), matrix.end()) <= longest_line;
   if ((path == ToeplitzPath::fused || path == ToeplitzPath::fused_portable) && !can_fuse)
     throw ArgumentError(fmt::format(
         "Toeplitz normal operator: matrix {} in {} precision has no fused passes; they are for axes of at "
-        "most {} voxels in single precision",
-        to_string(matrix), std::is_same_v<Real, float> ? "single" : "double", longest_line));
+        "most {} voxels in single precision on cards with {} bytes of shared memory per block, this has {}",
+        to_string(matrix), std::is_same_v<Real, float> ? "single" : "double", longest_line,
+        least_shared_bytes, shared_memory_bytes));
   return path != ToeplitzPath::best ? path : can_fuse ? ToeplitzPath::fused : ToeplitzPath::cufft;
 }
 
@@ -141,6 +143,17 @@ std::int64_t toeplitz_bytes(const Shape& matrix, Index coils) {
 }
 
 template <class Real>
+std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, double tolerance, Device device) {
+  const ToeplitzPath chosen = choose_path<Real>(matrix, ToeplitzPath::best);
+  const auto cells = circulant_cells(matrix, chosen);
+  const Index making =
+      toeplitz_spectrum_bytes<Real>(matrix, samples, cells, spread_tolerance(tolerance), device);
+  // The fused passes put it into their own order, in other memory.
+  const Index packed = cells[0] * cells[1] * cells[2] * Index(sizeof(Real));
+  return making + (chosen == ToeplitzPath::fused ? packed : 0);
+}
+
+template <class Real>
 SenseToeplitz<Real>::SenseToeplitz(const std::shared_ptr<const Trajectory>& trajectory, Shape matrix,
                                    View<const double> weights, Array<Complex> maps,
                                    const NufftOptions& options, Device device)
@@ -179,12 +192,13 @@ std::vector<KernelInstance> toeplitz_kernel_instances() {
 }
 
 #define SPINLOOM_INSTANTIATE(Real)                                                                       \
-  template ToeplitzPath choose_path<Real>(const Shape&, ToeplitzPath);                                   \
+  template ToeplitzPath choose_path<Real>(const Shape&, ToeplitzPath, std::size_t);                      \
   template std::unique_ptr<ToeplitzConvolution<Real>> make_convolution(const Shape&, Index, Array<Real>, \
                                                                        Device, ToeplitzPath);            \
   template OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>&, Shape,              \
                                            View<const double>, Index, double, Device, ToeplitzPath);     \
   template std::int64_t toeplitz_bytes<Real>(const Shape&, Index);                                       \
+  template std::int64_t toeplitz_planning_bytes<Real>(const Shape&, Index, double, Device);              \
   template class SenseToeplitz<Real>;
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)

@@ -14,6 +14,10 @@ OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>& traject
 template <class Real>
 std::int64_t toeplitz_bytes(const Shape& matrix, Index coils);
 
+/// The most that it needs there while it is made.
+template <class Real>
+std::int64_t toeplitz_planning_bytes(const Shape& matrix, Index samples, double tolerance, Device device);
+
 std::vector<KernelInstance> toeplitz_kernel_instances();
 
 }  // namespace spinloom::cuda

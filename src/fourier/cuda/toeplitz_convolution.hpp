@@ -41,9 +41,14 @@ enum class ToeplitzPath {
   cufft            ///< padded transforms
 };
 
-/// `best` is fused where that is possible. Throws ArgumentError where `path` is not.
+/// What an H100 or H200 gives a block of shared memory.
+constexpr std::size_t most_shared_bytes = std::size_t{227} << 10;
+
+/// `best` is fused where that is possible, on a card that gives a block so much shared memory. Throws ArgumentError
+/// where `path` is not.
 template <class Real>
-ToeplitzPath choose_path(const Shape& matrix, ToeplitzPath path);
+ToeplitzPath choose_path(const Shape& matrix, ToeplitzPath path,
+                         std::size_t shared_memory_bytes = most_shared_bytes);
 
 /// Cells per axis of the circulant for a chosen path, [z, y, x].
 std::array<Index, 3> circulant_cells(const Shape& matrix, ToeplitzPath chosen);

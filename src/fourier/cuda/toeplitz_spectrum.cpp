@@ -86,6 +86,9 @@ Array<std::complex<Real>> point_spread(const std::shared_ptr<const Trajectory>& 
   return q;
 }
 
+/// As on the CPU: below this a float's own sums are no longer well within the tolerance.
+bool in_single(double tolerance) { return tolerance > 0.99e-5; }
+
 template <class Real, class Result>
 Array<Result> spectrum_of(const std::shared_ptr<const Trajectory>& trajectory, const Shape& matrix,
                           View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
@@ -108,10 +111,25 @@ template <class Real>
 Array<Real> toeplitz_spectrum(const std::shared_ptr<const Trajectory>& trajectory, const Shape& matrix,
                               View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
                               Device device) {
-  // As on the CPU: below this a float's own sums are no longer well within the tolerance.
-  if (tolerance > 0.99e-5)
+  if (in_single(tolerance))
     return spectrum_of<Real, Real>(trajectory, matrix, weights, cells, tolerance, device);
   return spectrum_of<double, Real>(trajectory, matrix, weights, cells, tolerance, device);
+}
+
+template <class Real>
+std::int64_t toeplitz_spectrum_bytes(const Shape& matrix, Index samples, const std::array<Index, 3>& cells,
+                                     double tolerance, Device device) {
+  const bool is_single = in_single(tolerance) && std::is_same_v<Real, float>;
+  Index corners = 1;
+  for (const Index n : matrix) corners *= n > 1 ? 2 : 1;
+  corners = std::max<Index>(corners / 2, 1);
+  const NufftOptions options{.tolerance = tolerance, .oversampling = 0, .log = {}};
+  const Index transform = is_single ? nufft_memory_bytes<float>(matrix, samples, corners, options, device)
+                                    : nufft_memory_bytes<double>(matrix, samples, corners, options, device);
+  // Both sides of the transform, q with as much again for cuFFT, the result; and trajectory and weights.
+  const Index complex_bytes = is_single ? Index(sizeof(cfloat)) : Index(sizeof(cdouble));
+  return transform + (corners * (samples + count(matrix)) + 2 * volume(cells)) * complex_bytes +
+         volume(cells) * Index(sizeof(Real)) + (Index(matrix.size()) + 1) * samples * Index(sizeof(double));
 }
 
 void pack_spectrum(Context& context, const std::array<LineShape, 3>& shape, const float* spectrum,
@@ -128,6 +146,10 @@ std::vector<KernelInstance> toeplitz_spectrum_instances() {
   return {instance(false, false), instance(true, false), instance(true, true)};
 }
 
+template std::int64_t toeplitz_spectrum_bytes<float>(const Shape&, Index, const std::array<Index, 3>&, double,
+                                                     Device);
+template std::int64_t toeplitz_spectrum_bytes<double>(const Shape&, Index, const std::array<Index, 3>&,
+                                                      double, Device);
 template Array<float> toeplitz_spectrum(const std::shared_ptr<const Trajectory>&, const Shape&,
                                         View<const double>, const std::array<Index, 3>&, double, Device);
 template Array<double> toeplitz_spectrum(const std::shared_ptr<const Trajectory>&, const Shape&,

@@ -12,6 +12,11 @@ Array<Real> toeplitz_spectrum(const std::shared_ptr<const Trajectory>& trajector
                               View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
                               Device device);
 
+/// The most device bytes that making it takes, itself included.
+template <class Real>
+std::int64_t toeplitz_spectrum_bytes(const Shape& matrix, Index samples, const std::array<Index, 3>& cells,
+                                     double tolerance, Device device);
+
 /// From the order of a DFT to that of the passes of toeplitz_lines.cu: [z][y half][q, m of y][x half][4 values][t of x][4], with z as
 /// [half][q][m] and the values of x as [round][m].
 void pack_spectrum(Context& context, const std::array<LineShape, 3>& shape, const float* spectrum,

@@ -159,12 +159,9 @@ std::vector<KernelInstance> nlm_direct_instances() {
   p.guide_channels = 2;
   p.channels = 3;
   p.noise = NlmNoise::rician;
-  std::vector<KernelInstance> all;
-  for (const NlmMode mode : {NlmMode::fast, NlmMode::classic}) {
-    p.mode = mode;
-    all.push_back(instance_of<float>(p, true, true));
-    all.push_back(instance_of<double>(p, false, false));
-  }
+  std::vector<KernelInstance> all = {instance_of<float>(p, true, true)};
+  p.mode = NlmMode::classic;
+  all.push_back(instance_of<double>(p, false, false));
   p.patch = {1, 1, 1, 1};
   all.push_back(instance_of<float>(p, false, false));
   return all;

@@ -41,6 +41,7 @@ void bind_all(const DynamicLibrary& library, Loaded& loaded) {
   SPINLOOM_BIND(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
   SPINLOOM_BIND(CtxPushCurrent, "cuCtxPushCurrent_v2");
   SPINLOOM_BIND(CtxPopCurrent, "cuCtxPopCurrent_v2");
+  SPINLOOM_BIND(CtxSynchronize, "cuCtxSynchronize");
   SPINLOOM_BIND(MemGetInfo, "cuMemGetInfo_v2");
   SPINLOOM_BIND(MemAlloc, "cuMemAlloc_v2");
   SPINLOOM_BIND(MemFree, "cuMemFree_v2");

@@ -45,6 +45,7 @@ struct Driver {
   Result (*DevicePrimaryCtxRetain)(ContextHandle*, DeviceId);
   Result (*CtxPushCurrent)(ContextHandle);
   Result (*CtxPopCurrent)(ContextHandle*);
+  Result (*CtxSynchronize)();
   Result (*MemGetInfo)(std::size_t*, std::size_t*);
   Result (*MemAlloc)(DevicePointer*, std::size_t);
   Result (*MemFree)(DevicePointer);

@@ -45,6 +45,18 @@ void synchronize(Device device) {
   if (device.kind == DeviceKind::cuda) cuda::context(device.index).synchronize();
 }
 
+void synchronize_all(Device device) {
+  if (device.kind != DeviceKind::cuda) return;
+  const cuda::Current current(cuda::context(device.index));
+  SPINLOOM_CUDA(CtxSynchronize);
+}
+
+std::uintptr_t cuda_stream(Device device) {
+  return device.kind == DeviceKind::cuda
+             ? reinterpret_cast<std::uintptr_t>(cuda::context(device.index).own_stream())
+             : 0;
+}
+
 double time_on(Device device, const std::function<void()>& work) {
   if (device.kind == DeviceKind::cuda) {
     cuda::Context& c = cuda::context(device.index);
