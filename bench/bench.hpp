@@ -21,11 +21,12 @@ struct BenchRequest {
   spinloom::Index patch_size = 0, patch_distance = 0;
   bool has_off_resonance = false;
   spinloom::Device device;
+  std::vector<spinloom::Device> devices;  ///< several GPUs, of which `device` is the first; or that one alone
   spinloom::Progress progress;
 };
 
-/// Options beyond --repetitions that a benchmark honours, and whether it takes --device cuda; the command refuses the
-/// others.
+/// Options beyond --repetitions that a benchmark honours, and whether it takes --device cuda, or several GPUs; the
+/// command refuses the others.
 enum BenchOptions : unsigned {
   takes_matrix = 1,
   takes_samples = 2,
@@ -34,7 +35,8 @@ enum BenchOptions : unsigned {
   takes_coils = 16,
   takes_stencil = 32,
   takes_patch = 256,
-  takes_off_resonance = 512
+  takes_off_resonance = 512,
+  shares_gpus = 1024
 };
 
 struct BenchResult {

@@ -10,7 +10,7 @@ const std::vector<Bench>& benches() {
       {"nufft", "the NUFFT, types 1 and 2, at three tolerances",
        takes_matrix | takes_samples | takes_coils | runs_on_gpu, bench_nufft},
       {"cg", "a whole reconstruction by conjugate gradients, from arrays on the host to the image there",
-       takes_matrix | takes_samples | takes_coils | runs_on_gpu, bench_cg},
+       takes_matrix | takes_samples | takes_coils | runs_on_gpu | shares_gpus, bench_cg},
       {"normal", "the Toeplitz normal operator against FFTW, or cuFFT, on a padded grid",
        takes_matrix | takes_samples | takes_coils | runs_on_gpu, bench_normal},
       {"nlm", "non-local means: scikit-image's order, rows, and fused tiles; on a GPU its tiers of caching",

@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "common.hpp"
 #include "harness.hpp"
+#include "spinloom/core/devices.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/dft_ladder.hpp"
 
@@ -103,25 +104,29 @@ Command add_bench(CLI::App& program) {
   app->add_option("--rung", options->request.rung, "one rung of fhd alone")->check(CLI::IsMember(rungs));
   app->add_option("--repetitions", options->request.repetitions, "timed runs of each figure")
       ->check(CLI::Range(1, 10000));
-  declare_common(*app, *common, with_device | with_threads);
-  return {app, [=] {
-            for (const Bench& bench : benches()) {
-              if (bench.name != options->what) continue;
-              refuse_unused(*app, bench);
-              if (!options->matrix.empty())
-                options->request.matrix = parse_matrix("--matrix", options->matrix);
-              const bool has_gpu_path = bench.options & runs_on_gpu;
-              options->request.device =
-                  common->start(has_gpu_path ? Common::Gpu::accepted : Common::Gpu::refused);
-              if (!options->request.rung.empty())
-                require_rung(options->request.rung, options->request.device);
-              options->request.progress = common->console().progress();
-              const BenchResult result = bench.run(options->request);
-              const Json json = {{"bench", bench.name},
-                                 {"device", spinloom::to_string(options->request.device)},
-                                 {"machine", machine()},
-                                 {"figures", result.figures}};
-              common->console().result(json, table(result));
-            }
-          }};
+  declare_common(*app, *common, with_several_devices | with_threads);
+  return {
+      app, [=] {
+        for (const Bench& bench : benches()) {
+          if (bench.name != options->what) continue;
+          refuse_unused(*app, bench);
+          if (!options->matrix.empty()) options->request.matrix = parse_matrix("--matrix", options->matrix);
+          const bool has_gpu_path = bench.options & runs_on_gpu;
+          if (!(bench.options & shares_gpus) && common->device.find(',') != std::string::npos)
+            throw CLI::ValidationError("--device", "bench " + bench.name + " takes one GPU");
+          options->request.devices =
+              bench.options & shares_gpus
+                  ? common->start_several()
+                  : std::vector{common->start(has_gpu_path ? Common::Gpu::accepted : Common::Gpu::refused)};
+          options->request.device = options->request.devices.front();
+          if (!options->request.rung.empty()) require_rung(options->request.rung, options->request.device);
+          options->request.progress = common->console().progress();
+          const BenchResult result = bench.run(options->request);
+          const Json json = {{"bench", bench.name},
+                             {"device", spinloom::to_string(options->request.devices)},
+                             {"machine", machine()},
+                             {"figures", result.figures}};
+          common->console().result(json, table(result));
+        }
+      }};
 }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "spinloom/core/devices.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/threads.hpp"
@@ -19,12 +20,23 @@ spinloom::Device Common::start(Gpu gpu) const {
   return chosen;
 }
 
+std::vector<spinloom::Device> Common::start_several() const {
+  if (device == "auto") return {start(Gpu::accepted)};
+  spinloom::set_thread_count(threads);
+  return spinloom::parse_devices(device);
+}
+
 void declare_common(CLI::App& command, Common& common, unsigned parts) {
-  if (parts & with_device)
-    command.add_option("--device", common.device, "auto, cpu, reference or cuda[:N]")
-        ->check([](const std::string& word) {
+  const bool takes_several = parts & with_several_devices;
+  if (parts & (with_device | with_several_devices))
+    command
+        .add_option("--device", common.device,
+                    takes_several
+                        ? "auto, cpu, reference, cuda[:N], or several GPUs that share the coils: cuda:N,M"
+                        : "auto, cpu, reference or cuda[:N]")
+        ->check([=](const std::string& word) {
           try {
-            spinloom::parse_device(word);
+            takes_several ? (void)spinloom::parse_devices(word) : (void)spinloom::parse_device(word);
             return std::string();
           } catch (const std::exception& e) {
             return std::string(e.what());

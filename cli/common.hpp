@@ -19,6 +19,8 @@ struct Common {
   /// that has one, `auto` is a usable GPU, else the CPU, and the user is told why.
   enum class Gpu { refused, accepted };
   spinloom::Device start(Gpu gpu = Gpu::refused) const;
+  /// The same for work that several GPUs can share: those that were named (with_several_devices), or the one device.
+  std::vector<spinloom::Device> start_several() const;
   Console console() const { return Console(json, quiet); }
   spinloom::OutputFile::Existing existing() const {
     return force ? spinloom::OutputFile::Existing::replace : spinloom::OutputFile::Existing::refuse;
@@ -27,7 +29,7 @@ struct Common {
 
 /// Declares --json and --quiet, and what else the command honours: an option that a command has no use for is not
 /// declared, so that it is refused.
-enum CommonParts : unsigned { with_device = 1, with_threads = 2, with_force = 4 };
+enum CommonParts : unsigned { with_device = 1, with_threads = 2, with_force = 4, with_several_devices = 8 };
 void declare_common(CLI::App& command, Common& common, unsigned parts);
 
 /// Checks for numeric options: finite, and above or from the bound on. CLI11's own print bounds of 300 digits and

@@ -11,11 +11,22 @@ namespace {
 
 std::string gib(std::int64_t bytes) { return fmt::format("{:.1f} GiB", double(bytes) / (1 << 30)); }
 
+/// Whether coils can be shared by several GPUs here.
+std::string several_gpus(const spinloom::CudaStatus& cuda,
+                         const std::vector<spinloom::LibraryProbe>& probes) {
+  if (!cuda.is_usable()) return "not used: " + cuda.problem;
+  for (const auto& p : probes)
+    if (p.name == "NCCL" && !p.is_present) return "not used: " + p.status;
+  if (cuda.gpus.size() < 2) return fmt::format("not used: this machine shows {} GPU", cuda.gpus.size());
+  return "used where --device names several GPUs, cuda:0,1";
+}
+
 /// Backends that this version has, and why each of the others is not used.
-Json backends(const spinloom::CudaStatus& cuda) {
+Json backends(const spinloom::CudaStatus& cuda, const std::vector<spinloom::LibraryProbe>& probes) {
   return {{"cpu", "used"},
           {"reference", "used when asked for"},
           {"cuda", cuda.is_usable() ? "used where a command has a path for it" : "not used: " + cuda.problem},
+          {"nccl", several_gpus(cuda, probes)},
           {"mpi", "not used: this version has no MPI backend yet"}};
 }
 
@@ -47,7 +58,7 @@ Command add_info(CLI::App& program) {
                          {"cache_bytes", h.cache_bytes},
                          {"memory_bytes", h.memory_bytes},
                          {"memory_available_bytes", h.memory_available_bytes},
-                         {"backends", backends(cuda)},
+                         {"backends", backends(cuda, probes)},
                          {"gpus", Json::array()}};
             for (const auto& gpu : cuda.gpus) json["gpus"].push_back(describe(gpu));
             for (const auto& p : probes)

@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "common.hpp"
 #include "recon_output.hpp"
+#include "spinloom/core/devices.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/io/image_file.hpp"
@@ -49,6 +50,19 @@ void check_outputs(const Options& o) {
 Json gpu_name(Device device) {
   if (device.kind != DeviceKind::cuda) return nullptr;
   return cuda_status().gpus.at(static_cast<std::size_t>(device.index)).name;
+}
+
+/// What each of the devices has of the work.
+Json describe(const std::vector<DeviceShare>& devices) {
+  Json list = Json::array();
+  for (const DeviceShare& d : devices)
+    list.push_back({{"device", to_string(d.device)},
+                    {"gpu", gpu_name(d.device)},
+                    {"first_coil", d.share.first},
+                    {"coils", d.share.coils},
+                    {"coil_batch", d.coil_batch},
+                    {"device_memory_bytes", d.device_bytes}});
+  return list;
 }
 
 /// What the run was made of and what came of it: the sidecar, --json, and the report's tables.
@@ -95,7 +109,8 @@ Json facts_of(const Options& o, const std::vector<Reconstruction>& results, cons
           {"stop", c.stop},
           {"iteration_limit", c.iterations},
           {"scaling", "unitary: y = F s rho / sqrt(voxels)"},
-          {"device", to_string(c.device)},
+          {"device", c.devices.size() > 1 ? to_string(c.devices) : to_string(c.device)},
+          {"devices", describe(plan.devices)},
           {"memory_bytes", plan.memory_bytes},
           {"device_memory_bytes", plan.device_bytes},
           {"coil_batch", plan.coil_batch},
@@ -131,9 +146,9 @@ Json off_resonance_facts(const Options& o, const Measurement& m, const Plan& pla
 }
 
 void run(Options& o) {
-  o.recon.device = o.start(Common::Gpu::accepted);
-  if (o.recon.device.kind == DeviceKind::cuda)
-    held_memory_bytes(o.recon.device);  // is it there? before a long reading
+  o.recon.devices = o.start_several();
+  o.recon.device = o.recon.devices.front();
+  require_communicators(o.recon.devices);  // are they there? before a long reading
   const Console console = o.console();
   std::vector<std::string> warnings;
   const Log log = [&](Severity severity, const std::string& text) {
@@ -354,7 +369,7 @@ Command add_recon(CLI::App& program) {
   app->add_option("--report", o->report, "folder for an HTML report with slices and the convergence curve");
   app->add_flag("--verify", o->verify,
                 "compare the operator with the exact DFT in double on a random subset");
-  declare_common(*app, *o, with_device | with_threads | with_force);
+  declare_common(*app, *o, with_several_devices | with_threads | with_force);
   app->footer(
       "Example: spinloom recon scan.mrd -o image.nii.gz --report report --verify\n"
       "References: Pruessmann et al. 2001, Magn. Reson. Med. 46:638; Fessler et al. 2005, IEEE TSP 53:3393");
@@ -372,6 +387,8 @@ Command add_recon(CLI::App& program) {
             }
             if (o->recon.combination == Combination::rss && maps->count() > 0)
               throw CLI::ValidationError("--maps", "has no meaning with --combine rss");
+            if (o->recon.combination == Combination::rss && o->device.find(',') != std::string::npos)
+              throw CLI::ValidationError("--device", "--combine rss goes coil by coil on one; name one");
             if (o->recon.method == Method::gridding && o->recon.regularisation != Regularisation::none)
               throw CLI::ValidationError("--reg", "gridding does not regularise; use --method cg");
             run(*o);

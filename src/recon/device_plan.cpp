@@ -71,9 +71,9 @@ DevicePlan plan_device(const DeviceNeeds& n, std::int64_t free_bytes, const std:
                   n.asked_batch > 1 ? ", or fewer coils at a time" : ""));
 }
 
-DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o) {
+DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o, Index coils) {
   DeviceNeeds needs;
-  needs.coils = m.coils();
+  needs.coils = coils;
   needs.samples = m.samples();
   needs.matrix = m.matrix;
   // rho, b, r, p, A p; a penalty's own term beside them.

@@ -15,7 +15,11 @@ struct DeviceNeeds {
   Index asked_batch = 0;                               ///< coils at a time; 0: as many as fit
   std::function<std::int64_t(Index batch)> operators;  ///< Fourier operators for so many coils at a time
 };
-DeviceNeeds device_needs(const Measurement& measurement, const ReconstructionOptions& options);
+/// Of `coils` of the measurement's coils, on the device of `options`.
+DeviceNeeds device_needs(const Measurement& measurement, const ReconstructionOptions& options, Index coils);
+inline DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o) {
+  return device_needs(m, o, m.coils());
+}
 
 /// How it fits.
 struct DevicePlan {

@@ -1,6 +1,9 @@
 #include "recon/operators.hpp"
 
+#include <fmt/format.h>
+
 #include "recon/device_plan.hpp"
+#include "spinloom/core/error.hpp"
 #include "spinloom/fourier/dft.hpp"
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/fourier/toeplitz.hpp"
@@ -21,11 +24,12 @@ CoilTransform<float> cached(CoilTransform<float> make) {
 
 }  // namespace
 
-Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options)
-    : trajectory(measurement.trajectory), matrix(measurement.matrix), planned_coils(measurement.coils()) {
+Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options,
+                                    Index coils)
+    : trajectory(measurement.trajectory), matrix(measurement.matrix), planned_coils(coils) {
   if (options.device.kind == DeviceKind::cuda) {
-    const DevicePlan plan = plan_device(device_needs(measurement, options), free_device_bytes(options.device),
-                                        to_string(options.device));
+    const DevicePlan plan = plan_device(device_needs(measurement, options, coils),
+                                        free_device_bytes(options.device), to_string(options.device));
     coil_batch = plan.coil_batch;
     streams_maps = plan.streams_maps;
   } else {
@@ -73,6 +77,23 @@ void Reconstructor::Operators::add_off_resonance(const Measurement& measurement,
     gram = cached([k = trajectory, m = matrix, b0, tolerance](Index n) {
       return make_off_resonance_normal<float>(k, m, b0, n, {.tolerance = tolerance});
     });
+}
+
+std::vector<Device> devices_of(const ReconstructionOptions& options) {
+  return options.devices.empty() ? std::vector<Device>{options.device} : options.devices;
+}
+
+std::vector<CoilShare> share_coils(Index coils, std::size_t ranks) {
+  const Index n = static_cast<Index>(ranks);
+  if (n > 1 && coils < n)
+    throw ArgumentError(fmt::format("{} coil(s) cannot be divided over {} devices; name at most {}", coils, n,
+                                    std::max<Index>(coils, 1)));
+  std::vector<CoilShare> shares;
+  for (Index r = 0; r < n; ++r) {
+    const Index first = r * coils / n;
+    shares.push_back({first, (r + 1) * coils / n - first});
+  }
+  return shares;
 }
 
 Device device_of_weights(const ReconstructionOptions& options) {

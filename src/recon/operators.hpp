@@ -12,7 +12,7 @@ struct Reconstructor::Operators {
   Shape matrix;
   CoilTransform<float> fourier;  ///< unscaled, for any number of coils
   CoilTransform<float> gram;     ///< F^H F; empty when the pair is applied instead
-  Index planned_coils = 0;       ///< of the measurement that the batch was chosen for
+  Index planned_coils = 0;        ///< that the batch was chosen for
   Index coil_batch = 0;          ///< coils transformed at a time
   bool streams_maps = false;     ///< on a GPU whose memory does not hold the maps
   OffResonancePtr off_resonance;  ///< null: none
@@ -20,15 +20,25 @@ struct Reconstructor::Operators {
   std::vector<float> times;  ///< of the samples, where there is a field map
   Array<double> weights;     ///< density compensation of all samples; empty until gridding_weights() makes it
 
-  Operators(const Measurement& measurement, const ReconstructionOptions& options);
+  /// For `coils` of the measurement's coils, on the device of `options`.
+  Operators(const Measurement& measurement, const ReconstructionOptions& options, Index coils);
   /// Puts the measurement's off-resonance, where it has a field map, into what was made without it.
   void add_off_resonance(const Measurement& measurement, const ReconstructionOptions& options);
-  bool serve(const Measurement& measurement) const {
-    return trajectory == measurement.trajectory && matrix == measurement.matrix &&
-           planned_coils == measurement.coils() &&
-           field_map == measurement.field_map_hz && (field_map == nullptr || times == measurement.sample_times_s);
+  bool serve(const Measurement& m, Index coils) const {
+    return trajectory == m.trajectory && matrix == m.matrix && planned_coils == coils &&
+           field_map == m.field_map_hz && (field_map == nullptr || times == m.sample_times_s);
   }
 };
+
+/// One of the devices that share the coils of a measurement.
+struct Reconstructor::Rank {
+  Device device;
+  CoilShare share;
+  std::shared_ptr<Operators> operators;
+};
+
+/// The devices of a reconstruction, one or several.
+std::vector<Device> devices_of(const ReconstructionOptions& options);
 
 /// Whether the normal operator with off-resonance is one of convolutions. Else it is the pair.
 bool convolves_off_resonance(const ReconstructionOptions& options);

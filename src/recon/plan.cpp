@@ -6,6 +6,7 @@
 
 #include "recon/device_plan.hpp"
 #include "recon/operators.hpp"
+#include "spinloom/core/devices.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/fourier/toeplitz.hpp"
@@ -50,9 +51,9 @@ double seconds_per_normal_on_gpu(const Measurement& m, const ReconstructionOptio
 }
 
 /// What a GPU is to hold, part by part.
-std::string device_line(const DevicePlan& plan, const ReconstructionOptions& o) {
+std::string device_line(const DevicePlan& plan, Device device, const std::string& coils) {
   std::string text =
-      fmt::format("{}     about {}: ", to_string(o.device), in_megabytes(double(plan.bytes())));
+      fmt::format("{}     {}about {}: ", to_string(device), coils, in_megabytes(double(plan.bytes())));
   for (const auto& part : plan.parts)
     text += fmt::format("{}{} {}", &part == &plan.parts.front() ? "" : ", ", part.name,
                         in_megabytes(double(part.bytes)));
@@ -62,14 +63,37 @@ std::string device_line(const DevicePlan& plan, const ReconstructionOptions& o) 
 
 }  // namespace
 
-Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& o) {
+Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& options) {
   Plan plan;
-  const bool on_gpu = o.device.kind == DeviceKind::cuda;
-  DevicePlan there;
-  if (on_gpu) there = plan_device(device_needs(m, o), free_device_bytes(o.device), to_string(o.device));
+  const std::vector<Device> devices = devices_of(options);
+  ReconstructionOptions o = options;
+  o.device = devices.front();
+  const bool on_gpu = devices.front().kind == DeviceKind::cuda;
+  require_communicators(devices);
+  std::vector<std::string> device_lines;
+  const std::vector<CoilShare> shares = share_coils(m.coils(), devices.size());
+  for (std::size_t r = 0; r < devices.size(); ++r) {
+    const auto [first, coils] = shares[r];
+    DeviceShare mine{devices[r], shares[r], 0, 0};
+    if (on_gpu) {
+      ReconstructionOptions own = o;
+      own.device = devices[r];
+      const DevicePlan there =
+          plan_device(device_needs(m, own, coils), free_device_bytes(own.device), to_string(own.device));
+      mine.coil_batch = there.coil_batch;
+      mine.device_bytes = there.bytes();
+      device_lines.push_back(
+          device_line(there, own.device,
+                      devices.size() == 1 ? "" : fmt::format("coils {} to {}, ", first, first + coils - 1)));
+    } else {
+      mine.coil_batch = choose_coil_batch(coils, m.matrix, o.coil_batch);
+    }
+    plan.device_bytes += mine.device_bytes;
+    plan.devices.push_back(mine);
+  }
   const double image = sizeof(cfloat) * double(count(m.matrix));
   const double data = sizeof(cfloat) * double(m.coils()) * double(m.samples());
-  plan.coil_batch = on_gpu ? there.coil_batch : choose_coil_batch(m.coils(), m.matrix, o.coil_batch);
+  plan.coil_batch = plan.devices.front().coil_batch;
   const NufftOptions nufft{.tolerance = o.tolerance};
   double fourier = 0;
   if (o.fourier != FourierKind::dft && !on_gpu)
@@ -96,13 +120,11 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& o) {
   const double vectors = o.method == Method::cg ? 5 * image : image;  // rho, b, r, p, A p
   plan.memory_bytes = static_cast<std::int64_t>(data + fourier + 2 * maps + scratch + vectors);
 
-  plan.device_bytes = there.bytes();
-
   double normal = on_gpu ? seconds_per_normal_on_gpu(m, o) : seconds_per_normal(m, o);
   if (has_segments)
     normal *= double(plan.normal_segments.segments > 0 ? plan.normal_segments.segments : plan.segments.segments);
   const double applications = o.method == Method::cg ? std::min(o.iterations, 20) + 3 : 3;
-  plan.seconds = applications * normal;
+  plan.seconds = applications * normal / (on_gpu ? double(devices.size()) : 1);
 
   const auto sides = extent(*m.trajectory);
   std::vector<std::string> ranges;
@@ -123,14 +145,14 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& o) {
                 o.lambda > 0 ? fmt::format(" with lambda {:g} of the largest eigenvalue", o.lambda) : ""),
       fmt::format("operator   {}, tolerance {:g}, unitary scale 1/sqrt({}), {} coils at a time, {}",
                   to_string(o.fourier), o.tolerance, count(m.matrix), plan.coil_batch,
-                  on_gpu ? "on " + to_string(o.device)
-                         : fmt::format("{} threads on {}", thread_count(), to_string(o.device))),
+                  on_gpu ? "on " + to_string(devices)
+                         : fmt::format("{} threads on {}", thread_count(), to_string(devices))),
       fmt::format("memory     about {}", in_megabytes(double(plan.memory_bytes))),
       fmt::format("time       about {} (a guess from operation counts)",
                   plan.seconds < 1 ? "a second" : fmt::format("{:.0f} s", plan.seconds)),
   };
 
-  if (on_gpu) plan.lines.insert(plan.lines.end() - 1, device_line(there, o));
+  plan.lines.insert(plan.lines.end() - 1, device_lines.begin(), device_lines.end());
   if (b0 != nullptr) {
     std::string how = "exact";
     if (plan.segments.segments > 0)
@@ -158,9 +180,10 @@ Plan plan_on_gpu_or_cpu(const Measurement& m, ReconstructionOptions& o) {
   try {
     return plan_reconstruction(m, o);
   } catch (const DeviceError& e) {
-    if (o.device.kind != DeviceKind::cuda) throw;
+    if (devices_of(o).front().kind != DeviceKind::cuda) throw;
     note(o.log, std::string("the CPU is used, no GPU: ") + e.what());
     o.device = {};
+    o.devices = {};
     return plan_reconstruction(m, o);
   }
 }

@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "recon/operators.hpp"
+#include "spinloom/core/devices.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/mri/coil_maps.hpp"
+#include "spinloom/ops/several_devices.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/transfer.hpp"
@@ -51,6 +53,8 @@ void check(const ReconstructionOptions& o) {
     refuse("gridding does not regularise; use the cg method");
   if (o.combination == Combination::rss && o.maps == MapsSource::given)
     refuse("the root sum of squares uses no sensitivity maps, but some were given");
+  if (o.combination == Combination::rss && o.devices.size() > 1)
+    refuse("the root sum of squares goes coil by coil on one device, but several were named; choose one");
   if (o.maps == MapsSource::given && !o.given_maps) refuse("no sensitivity maps were given");
 }
 
@@ -105,10 +109,13 @@ void divide_by_coverage(const Array<cfloat>& maps, View<cfloat> x) {
   }
 }
 
-/// The maps where the operators want them.
-CoilMaps<float> on_device_of(const ReconstructionOptions& o, bool streams_maps, const CoilMaps<float>& maps) {
-  if (o.device.kind != DeviceKind::cuda || streams_maps) return maps;
-  return std::make_shared<Array<cfloat>>(Array<cfloat>::copy_of(maps->view(), o.device));
+/// The maps of a share of the coils, where its operators want them.
+CoilMaps<float> maps_of_share(const CoilMaps<float>& maps, CoilShare share, Device device,
+                              bool streams_maps) {
+  const bool stay = device.kind != DeviceKind::cuda || streams_maps;
+  if (stay && share.coils == maps->shape()[0]) return maps;
+  return std::make_shared<Array<cfloat>>(
+      Array<cfloat>::copy_of(maps->view().slices(share.first, share.coils), stay ? Device{} : device));
 }
 
 /// The residual of a run falls from 1 to `stop`, on a logarithmic scale nearly evenly.
@@ -119,15 +126,109 @@ double share_done(int iteration, double residual, const ReconstructionOptions& o
   return std::clamp(share, 0.0, 1.0);
 }
 
+/// What one rank comes to.
+struct Solved {
+  Array<cfloat> image;  ///< on the rank's device
+  CgResult cg;
+  double largest_eigenvalue = 0, lambda_absolute = 0;
+  ReconstructionTimes seconds;
+};
+
+/// E^H E + lambda R, with what lambda stands for.
+OperatorPtr<float> regularised(const OperatorPtr<float>& normal_of_all, const Measurement& m,
+                               const ReconstructionOptions& o, Solved& solved) {
+  if (o.regularisation == Regularisation::none) return normal_of_all;
+  solved.largest_eigenvalue =
+      power_iteration<float>(*normal_of_all, {.iterations = 20, .tolerance = 1e-2}).eigenvalue;
+  solved.lambda_absolute = o.lambda * solved.largest_eigenvalue;
+  OperatorPtr<float> penalty = identity<float>(m.matrix);
+  if (o.regularisation == Regularisation::laplacian) {
+    std::vector<double> voxel(m.matrix.size(), 1.0);
+    for (std::size_t d = 0; d < voxel.size(); ++d)
+      if (d < m.fov_mm.size() && m.fov_mm[d] > 0) voxel[d] = m.fov_mm[d] / double(m.matrix[d]);
+    penalty = normal<float>(make_finite_difference<float>(m.matrix, roughness_weights(m.matrix, voxel)));
+  }
+  return sum<float>({normal_of_all, penalty}, {1.0f, static_cast<float>(solved.lambda_absolute)});
+}
+
+/// Iterates from `start` (on the host; empty for zero). On several ranks all go through the same numbers: each applies the
+/// operators of its own coils, and from the sum over the ranks on they have the same bits. `meanwhile` is called while the
+/// device is at work.
+Solved solve(const Communicator& ranks, Device device, const Measurement& m, CoilShare share,
+             const ReconstructionOptions& o, const LinearOperator<float>& encoding,
+             const OperatorPtr<float>& normal_of_share, View<const cfloat> start,
+             const std::function<void()>& meanwhile) {
+  Solved solved;
+  Stopwatch watch(device);
+  const auto normal_of_all = ranks.size() > 1 ? all_reduced(normal_of_share, ranks) : normal_of_share;
+  const auto system = regularised(normal_of_all, m, o, solved);
+  solved.seconds.plan = watch.lap();
+
+  Array<cfloat> rhs(m.matrix, device);
+  encoding.adjoint(m.kspace.view().slices(share.first, share.coils), rhs.view());
+  meanwhile();
+  ranks.all_reduce_sum(rhs.view());
+  if (device.kind == DeviceKind::cuda && !all_finite<cfloat>(rhs.view())) require_finite(m);
+  solved.image =
+      start.data == nullptr ? Array<cfloat>::zeros(m.matrix, device) : Array<cfloat>::copy_of(start, device);
+  solved.seconds.rhs = watch.lap();
+
+  CgOptions options{.iterations = o.iterations, .tolerance = o.stop};
+  if (o.progress && ranks.rank() == 0)
+    options.report = [&](int iteration, double residual) {
+      o.progress("conjugate gradients", share_done(iteration, residual, o),
+                 fmt::format("iteration {}, residual {:.2e}", iteration, residual));
+    };
+  solved.cg = cg<float>(*system, rhs.view(), options, solved.image.view());
+  solved.seconds.solve = watch.lap();
+  return solved;
+}
+
+/// Ranks that do not have the same bits would go their own ways.
+void require_agreement(const std::vector<Solved>& ranks) {
+  for (std::size_t r = 1; r < ranks.size(); ++r)
+    if (ranks[r].cg.history != ranks[0].cg.history ||
+        ranks[r].largest_eigenvalue != ranks[0].largest_eigenvalue)
+      throw DeviceError(fmt::format(
+          "reconstruction: rank {} came to a residual of {:.9g} and rank 0 to {:.9g}, expected the "
+          "same; their sums differ, so choose one GPU",
+          r, ranks[r].cg.residual, ranks[0].cg.residual));
+}
+
 }  // namespace
 
 Reconstructor::Reconstructor(ReconstructionOptions options) : options_(std::move(options)) {
   check(options_);
+  if (!options_.devices.empty()) options_.device = options_.devices.front();
 }
 Reconstructor::~Reconstructor() = default;
 
+void Reconstructor::make_ranks(const Measurement& m, const ReconstructionOptions& o) {
+  const auto devices = devices_of(o);
+  const auto shares = share_coils(m.coils(), devices.size());
+  if (communicators_.empty()) communicators_ = make_communicators(devices);
+  ranks_.resize(devices.size());
+  run_ranks(communicators_, [&](const Communicator& c) {
+    Rank& rank = ranks_[static_cast<std::size_t>(c.rank())];
+    rank.device = devices[static_cast<std::size_t>(c.rank())];
+    rank.share = shares[static_cast<std::size_t>(c.rank())];
+    if (rank.operators && rank.operators->serve(m, rank.share.coils)) return;
+    ReconstructionOptions own = o;
+    own.device = rank.device;
+    if (c.rank() > 0) own.log = {};
+    rank.operators.reset();  // its memory is free for the next
+    rank.operators = std::make_shared<Operators>(m, own, rank.share.coils);
+    rank.operators->fourier(rank.operators->coil_batch);
+  });
+}
+
 Reconstruction Reconstructor::run(const Measurement& m) {
-  return options_.combination == Combination::rss ? run_coil_by_coil(m) : run_sense(m, options_);
+  try {
+    return options_.combination == Combination::rss ? run_coil_by_coil(m) : run_sense(m, options_);
+  } catch (...) {
+    communicators_.clear();  // they may have been given up
+    throw;
+  }
 }
 
 Reconstruction Reconstructor::run_coil_by_coil(const Measurement& m) {
@@ -160,8 +261,10 @@ Reconstruction Reconstructor::run_coil_by_coil(const Measurement& m) {
   all.notes = {"each coil is reconstructed alone, and their root sum of squares taken"};
   for (Index n = 0; n < squares.size(); ++n) all.image[n] = cfloat(static_cast<float>(std::sqrt(squares[n])));
   all.maps = std::make_shared<Array<cfloat>>(coil_maps_of_ones<float>(m.coils(), m.matrix));
-  all.encoding = make_encoding<float>(on_device_of(options_, operators_->streams_maps, all.maps),
-                                      operators_->fourier, 1, operators_->gram);
+  const Operators& operators = *ranks_.front().operators;
+  all.encoding =
+      make_encoding<float>(maps_of_share(all.maps, {0, m.coils()}, options_.device, operators.streams_maps),
+                           operators.fourier, 1, operators.gram);
   if (options_.method == Method::cg) all.normal = normal<float>(all.encoding);
   return all;
 }
@@ -176,34 +279,50 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   const bool is_read_first =
       o.method == Method::gridding || o.start == StartingImage::gridding || o.maps == MapsSource::estimate;
   if (!on_gpu || is_read_first) require_finite(m);
-  if (!operators_ || !operators_->serve(m)) operators_ = std::make_unique<Operators>(m, o);
-  const Index batch = operators_->coil_batch;
-  operators_->fourier(batch);
-  result.off_resonance = operators_->off_resonance;
+  make_ranks(m, o);
+  const std::size_t count_of_ranks = ranks_.size();
+  Operators& first = *ranks_.front().operators;
+  result.off_resonance = first.off_resonance;
   result.seconds.plan = watch.lap();
 
-  result.maps = find_maps(m, o, operators_->fourier, batch, result.notes);
+  result.maps = find_maps(m, o, first.fourier, first.coil_batch, result.notes);
   result.seconds.maps = watch.lap();
 
-  const auto maps = on_device_of(o, operators_->streams_maps, result.maps);
+  /// Calls body(rank, its index, its communicator) on all ranks at once.
+  const auto on_ranks = [&](const auto& body) {
+    run_ranks(communicators_, [&](const Communicator& c) {
+      const auto r = static_cast<std::size_t>(c.rank());
+      body(ranks_[r], r, c);
+    });
+  };
+  std::vector<CoilMaps<float>> maps(count_of_ranks);
+  on_ranks([&](const Rank& rank, std::size_t r, const Communicator&) {
+    maps[r] = maps_of_share(result.maps, rank.share, rank.device, rank.operators->streams_maps);
+    synchronize(rank.device);
+  });
   result.seconds.upload = watch.lap();
 
-  result.encoding = make_encoding<float>(maps, operators_->fourier, batch, operators_->gram);
-  auto image = Array<cfloat>::zeros(m.matrix, o.device);
-  if (o.method == Method::gridding || o.start == StartingImage::gridding) {
+  std::vector<OperatorPtr<float>> encodings(count_of_ranks), normals(count_of_ranks);
+  on_ranks([&](const Rank& rank, std::size_t r, const Communicator&) {
+    const Operators& operators = *rank.operators;
+    encodings[r] = make_encoding<float>(maps[r], operators.fourier, operators.coil_batch, operators.gram);
+  });
+  result.encoding = count_of_ranks == 1 ? encodings.front() : stacked(encodings);
+  const bool starts_at_zero = o.method == Method::cg && o.start == StartingImage::zero;
+  if (!starts_at_zero) {
     result.image = Array<cfloat>(m.matrix);
-    if (operators_->weights.empty())
-      operators_->weights = gridding_weights(*m.trajectory, m.matrix, 0, device_of_weights(o));
+    if (first.weights.empty())
+      first.weights = gridding_weights(*m.trajectory, m.matrix, 0, device_of_weights(o));
     result.seconds.plan += watch.lap();
-    if (!operators_->off_resonance && lies_on_grid(*m.trajectory)) {
+    if (!first.off_resonance && lies_on_grid(*m.trajectory)) {
       result.notes.push_back("the samples lie on the grid: inverse FFT");
-      combine(*result.maps, inverse_fft_images(m, operators_->weights.view()), result.image.view());
+      combine(*result.maps, inverse_fft_images(m, first.weights.view()), result.image.view());
     } else {
-      weighted_adjoint<float>(*result.encoding, operators_->weights.view(), m.kspace.view(), image.view());
+      Array<cfloat> image(m.matrix, o.device);
+      weighted_adjoint<float>(*result.encoding, first.weights.view(), m.kspace.view(), image.view());
       transfer<cfloat>(image.view(), result.image.view());
     }
     divide_by_coverage(*result.maps, result.image.view());
-    transfer<cfloat>(result.image.view(), image.view());
   }
   if (o.method == Method::gridding) {
     result.convergence.converged = true;
@@ -212,48 +331,39 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
     return result;
   }
 
-  result.normal = normal<float>(result.encoding);
+  on_ranks([&](const Rank& rank, std::size_t r, const Communicator&) {
+    normals[r] = normal<float>(encodings[r]);
+    synchronize(rank.device);
+  });
+  result.normal = count_of_ranks == 1 ? normals.front() : sum_of_parts(normals);
   result.seconds.plan += watch.lap();
-  OperatorPtr<float> system = result.normal;
-  if (o.regularisation != Regularisation::none) {
-    result.largest_eigenvalue =
-        power_iteration<float>(*result.normal, {.iterations = 20, .tolerance = 1e-2}).eigenvalue;
-    result.lambda_absolute = o.lambda * result.largest_eigenvalue;
-    OperatorPtr<float> penalty = identity<float>(m.matrix);
-    if (o.regularisation == Regularisation::laplacian) {
-      std::vector<double> voxel(m.matrix.size(), 1.0);
-      for (std::size_t d = 0; d < voxel.size(); ++d)
-        if (d < m.fov_mm.size() && m.fov_mm[d] > 0) voxel[d] = m.fov_mm[d] / double(m.matrix[d]);
-      penalty = normal<float>(make_finite_difference<float>(m.matrix, roughness_weights(m.matrix, voxel)));
-    }
-    system = sum<float>({result.normal, penalty}, {1.0f, static_cast<float>(result.lambda_absolute)});
-  }
 
-  result.seconds.plan += watch.lap();
-  Array<cfloat> rhs(m.matrix, o.device);
-  result.encoding->adjoint(m.kspace.view(), rhs.view());
-  // A GPU is at work now, so the pages of the image come at no cost.
-  if (on_gpu && result.image.empty()) result.image = Array<cfloat>::zeros(m.matrix);
-  if (on_gpu && !all_finite<cfloat>(rhs.view())) require_finite(m);
-  result.seconds.rhs = watch.lap();
-
-  CgOptions options{.iterations = o.iterations, .tolerance = o.stop};
-  if (o.progress)
-    options.report = [&](int iteration, double residual) {
-      o.progress("conjugate gradients", share_done(iteration, residual, o),
-                 fmt::format("iteration {}, residual {:.2e}", iteration, residual));
-    };
-  const CgResult cg_result = cg<float>(*system, rhs.view(), options, image.view());
+  std::vector<Solved> solved(count_of_ranks);
+  on_ranks([&](const Rank& rank, std::size_t r, const Communicator& c) {
+    const View<const cfloat> start = starts_at_zero ? View<const cfloat>() : result.image.view();
+    solved[r] = solve(c, rank.device, m, rank.share, o, *encodings[r], normals[r], start, [&] {
+      // The GPUs are at work now, so the pages of the image come at no cost.
+      if (r == 0 && on_gpu && starts_at_zero) result.image = Array<cfloat>::zeros(m.matrix);
+    });
+  });
+  require_agreement(solved);
+  if (count_of_ranks > 1)
+    result.notes.push_back(fmt::format("coils are divided over {}, which add by {}", to_string(devices_of(o)),
+                                       communicators_.front().name()));
+  Solved& mine = solved.front();
   if (o.progress)
     o.progress("conjugate gradients", 1,
-               fmt::format("iteration {}, residual {:.2e}", cg_result.iterations, cg_result.residual));
-  result.convergence = {cg_result.iterations, cg_result.residual, cg_result.converged, cg_result.reason,
-                        cg_result.history};
-  result.seconds.solve = watch.lap();
+               fmt::format("iteration {}, residual {:.2e}", mine.cg.iterations, mine.cg.residual));
+  result.seconds += mine.seconds;
+  result.largest_eigenvalue = mine.largest_eigenvalue;
+  result.lambda_absolute = mine.lambda_absolute;
+  result.convergence = {mine.cg.iterations, mine.cg.residual, mine.cg.converged, mine.cg.reason,
+                        mine.cg.history};
+  watch.lap();
   if (on_gpu)
-    transfer<cfloat>(image.view(), result.image.view());
+    transfer<cfloat>(mine.image.view(), result.image.view());
   else
-    result.image = std::move(image);
+    result.image = std::move(mine.image);
   result.seconds.download = watch.lap();
   return result;
 }

@@ -6,6 +6,7 @@
 #include "runtime/cuda/compiler.hpp"
 #include "runtime/cuda/cufft.hpp"
 #include "runtime/cuda/driver.hpp"
+#include "runtime/cuda/nccl.hpp"
 #include "runtime/dynamic_library.hpp"
 
 namespace spinloom {
@@ -18,7 +19,6 @@ struct Wanted {
 };
 
 const std::vector<Wanted> others = {
-    {"NCCL", {"libnccl.so.2"}, "comes with the package nvidia-nccl"},
     {"MPI", {"libmpi.so.40", "libmpich.so.12"}, "comes with the package openmpi-bin or mpich"},
 };
 
@@ -37,6 +37,7 @@ std::vector<LibraryProbe> probe_libraries() {
                cuda::driver_problem()),
       describe("NVRTC", cuda::compiler_file(), cuda::compiler_version(), cuda::compiler_problem()),
       describe("cuFFT", cuda::cufft_file(), cuda::cufft_version(), cuda::cufft_problem()),
+      describe("NCCL", cuda::nccl_file(), cuda::nccl_version(), cuda::nccl_problem()),
   };
   for (const Wanted& w : others) {
     LibraryProbe probe{w.name, "", std::string("not found; ") + w.remedy, false};

@@ -103,6 +103,7 @@ TEST_F(Bench, RefusesWhatItCannotDo) {
   expect_failure("fhd --samples 0", 2, "--samples");
   expect_failure("fhd --device cpu --rung separable_fp16", 2, "separable_fp16");
   expect_failure("stream --device cuda", 1, "cuda");
+  expect_failure("fhd --device cuda:0,1", 2, "one GPU");
   if (!spinloom::cuda_status().is_usable()) expect_failure("fhd --device cuda", 1, "cuda");
 }
 

@@ -186,6 +186,11 @@ TEST_F(Recon, FailsInOneLineAndLeavesNothing) {
   expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --operator fast", 2,
                  "expected one of dft, nufft, toeplitz");
   expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --operator 2", 2, "expected one of");
+  for (const char* devices : {"cuda:all", "cuda:0,0", "cuda:0,", "cpu,cpu"})
+    expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --device " + devices, 2, "--device");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --device cuda:0,1 --combine rss", 2,
+                 "coil by coil");
+  expect_failure("recon " + brain + " -o " + (folder_ / "x.nii") + " --device cuda:0,63", 1, "cuda");
   expect_failure("recon " + brain, 2, "--output");
   expect_failure("recon " + data + "jemris_spiral_slc30_reco.h5 -o " + (folder_ / "x.nii"), 1, "image");
 }
@@ -202,6 +207,8 @@ TEST_F(Recon, SaysWhyThereIsNoGpuAndGoesOnWithoutOneOnlyWhenFreeTo) {
   EXPECT_EQ(j["device"], "cpu");
   EXPECT_EQ(j["gpu"], nullptr);
   EXPECT_EQ(j["device_memory_bytes"], 0);
+  ASSERT_EQ(j["devices"].size(), 1u);
+  EXPECT_EQ(j["devices"][0]["coils"], 8);
 }
 
 TEST_F(Recon, DoesNotReplaceAFileUnasked) {

@@ -3,14 +3,23 @@
 
 namespace spinloom {
 
+/// What one of several devices is to do.
+struct DeviceShare {
+  Device device;
+  CoilShare share;
+  Index coil_batch = 0;           ///< coils transformed at a time
+  std::int64_t device_bytes = 0;  ///< on a GPU, at its peak
+};
+
 /// What a reconstruction will need, before anything is allocated.
 struct Plan {
   std::int64_t memory_bytes = 0;  ///< at its peak, the scan's own samples included
-  std::int64_t device_bytes = 0;  ///< on the GPU, at its peak; 0 without one
+  std::int64_t device_bytes = 0;  ///< on the GPU, at its peak; 0 without one. Of several GPUs all together
   double seconds = 0;    ///< a rough guess for one measurement, from counted operations and typical rates
   Index coil_batch = 0;  ///< coils transformed at a time
   TimeSegments segments{0, 0}, normal_segments{0, 0};  ///< of off-resonance, where its operators are made of any
-  std::vector<std::string> lines;  ///< sizes, units, operator, memory and time in words
+  std::vector<DeviceShare> devices;                    ///< one, or several that share the coils
+  std::vector<std::string> lines;                      ///< sizes, units, operator, memory and time in words
 };
 
 /// On a GPU the batch of coils is chosen to fit what is free there; where the maps of all coils do not fit beside a single

@@ -8,6 +8,7 @@
 #include "spinloom/mri/encoding.hpp"
 #include "spinloom/fourier/off_resonance.hpp"
 #include "spinloom/recon/measurement.hpp"
+#include "spinloom/runtime/communicator.hpp"
 
 namespace spinloom {
 
@@ -36,6 +37,13 @@ std::string to_string(MapsSource);
 std::string to_string(StartingImage);
 std::string to_string(Combination);
 
+/// Coils that one of several ranks has.
+struct CoilShare {
+  Index first = 0, coils = 0;
+};
+/// Shares of consecutive coils, as even as can be. Throws ArgumentError for fewer coils than ranks.
+std::vector<CoilShare> share_coils(Index coils, std::size_t ranks);
+
 struct ReconstructionOptions {
   Method method = Method::cg;
   FourierKind fourier = FourierKind::toeplitz;
@@ -55,6 +63,9 @@ struct ReconstructionOptions {
       0;  ///< coils transformed at a time; 0: as many as fit in a quarter of the memory available, on a
           ///< GPU in what is free there
   Device device;  ///< of the operators and the iteration; data comes from the host, and the image goes there
+  /// Several devices, which share the coils and take the place of `device`: a rank on each, see
+  /// runtime/communicator.hpp. For sense only; at most as many as there are coils.
+  std::vector<Device> devices;
   Log log;
   Progress progress;
 };
@@ -81,9 +92,9 @@ struct Convergence {
 struct Reconstruction {
   Array<cfloat> image;                        ///< [matrix...], before any crop
   std::shared_ptr<const Array<cfloat>> maps;  ///< those used, on the host
-  OperatorPtr<float> encoding;                ///< E, on the device that was asked for
-  OffResonancePtr off_resonance;              ///< null without a field map
-  OperatorPtr<float> normal;                  ///< E^H E as it was iterated with; null for gridding
+  OperatorPtr<float> encoding;    ///< E, on the device that was asked for, or the first of several
+  OffResonancePtr off_resonance;  ///< null without a field map
+  OperatorPtr<float> normal;      ///< E^H E as it was iterated with; null for gridding
   Convergence convergence;
   double lambda_absolute = 0;
   double largest_eigenvalue = 0;  ///< of E^H E; 0 when no lambda asked for it
@@ -99,7 +110,8 @@ struct Reconstruction {
 /// Scaling  E is unitary-scaled (mri/encoding.hpp); gridding gives images of the same scale
 /// Errors   ArgumentError, ShapeError for options and maps that do not fit; NotConverged; Interrupted
 /// Devices  on a GPU the whole iteration stays there; the batch of coils is chosen to fit, and maps that do not fit at all
-///          are sent from the host batch by batch. DeviceError, saying what would fit, when nothing does
+///          are sent from the host batch by batch. DeviceError, saying what would fit, when nothing does. Several GPUs iterate
+///          in step, with one sum over them in each iteration; maps are found on the first
 /// Threads  one measurement at a time per instance
 class Reconstructor {
  public:
@@ -109,10 +121,13 @@ class Reconstructor {
 
  private:
   struct Operators;
+  struct Rank;
+  void make_ranks(const Measurement& measurement, const ReconstructionOptions& options);
   Reconstruction run_sense(const Measurement& measurement, const ReconstructionOptions& options);
   Reconstruction run_coil_by_coil(const Measurement& measurement);
   ReconstructionOptions options_;
-  std::unique_ptr<Operators> operators_;
+  std::vector<Communicator> communicators_;
+  std::vector<Rank> ranks_;  ///< made for the last measurement, one for each communicator
 };
 
 }  // namespace spinloom

@@ -12,8 +12,8 @@ struct LibraryProbe {
   bool is_present = false;
 };
 
-/// Looks for the CUDA driver, NVRTC, cuFFT, NCCL and MPI. The first three stay open, as the CUDA backend uses
-/// them.
+/// Looks for the CUDA driver, NVRTC, cuFFT, NCCL and MPI. All but the last stay open, as the CUDA backend
+/// uses them.
 std::vector<LibraryProbe> probe_libraries();
 
 }  // namespace spinloom

@@ -11,7 +11,7 @@ std::shared_mutex& recording_gate() {
 
 namespace {
 
-thread_local const Recording* current_recording = nullptr;
+thread_local Recording* current_recording = nullptr;
 
 /// A stream of its own for the record, so that what other threads issue meanwhile stays out of it; and the end of
 /// recording whatever happens.
@@ -41,7 +41,7 @@ class RecordingScope {
     current_recording = nullptr;
     return driver().StreamEndCapture(recording_.stream, &graph);
   }
-  const std::shared_ptr<GraphMemory>& memory() const { return recording_.memory; }
+  const Recording& recording() const { return recording_; }
 
  private:
   std::shared_lock<std::shared_mutex> gate_;
@@ -52,6 +52,13 @@ class RecordingScope {
 
 const Recording* recording(const Context& context) {
   return current_recording != nullptr && current_recording->context == &context ? current_recording : nullptr;
+}
+
+void start_together(const Context& context, Together together) {
+  if (recording(context) == nullptr) return;
+  if (current_recording->together)
+    throw CannotRecord("a second sum over ranks cannot be recorded in a graph");
+  current_recording->together = std::move(together);
 }
 
 void refuse_to_record(const Context& context, const char* what) {
@@ -81,7 +88,8 @@ std::unique_ptr<Graph> Graph::record(const Context& context, const std::function
     why = explain(r, "cuStreamEndCapture");
     return nullptr;
   }
-  std::unique_ptr<Graph> graph(new Graph(context, scope.memory()));
+  std::unique_ptr<Graph> graph(new Graph(context, scope.recording().memory));
+  graph->together_ = scope.recording().together;
   const Result made = driver().GraphInstantiateWithFlags(&graph->handle_, captured, 0);
   driver().GraphDestroy(captured);
   if (made != 0) {
@@ -100,6 +108,10 @@ Graph::~Graph() {
 }
 
 void Graph::launch() const {
+  together_ ? together_([this] { start(); }) : start();
+}
+
+void Graph::start() const {
   Current current(context_);
   SPINLOOM_CUDA(GraphLaunch, handle_, context_.stream());
 }

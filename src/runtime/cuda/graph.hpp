@@ -36,6 +36,9 @@ class GraphMemory {
   std::multimap<std::size_t, std::byte*> idle_;
 };
 
+/// Calls `start` when the other ranks start theirs.
+using Together = std::function<void(const std::function<void()>& start)>;
+
 /// Work that is issued once, kept, and started again as a whole: a CUDA graph. The driver then starts all its kernels
 /// with one call, and the GPU goes from one to the next by itself.
 class Graph {
@@ -52,11 +55,13 @@ class Graph {
   void launch() const;
 
  private:
+  void start() const;
   Graph(const Context& context, std::shared_ptr<GraphMemory> memory)
       : context_(context), memory_(std::move(memory)) {}
   const Context& context_;
   std::shared_ptr<GraphMemory> memory_;
   GraphExecHandle handle_ = nullptr;
+  Together together_;
 };
 
 /// What this thread records in `context`, if anything.
@@ -64,11 +69,16 @@ struct Recording {
   const Context* context = nullptr;
   StreamHandle stream = nullptr;
   std::shared_ptr<GraphMemory> memory;
+  Together together;  ///< empty for work of one GPU alone
 };
 const Recording* recording(const Context& context);
 
 /// Shared by all that record; to be held alone by who waits for a whole GPU, which would spoil a record of any thread's.
 std::shared_mutex& recording_gate();
+
+/// Says that what this thread records waits for its like in the graphs of other GPUs, so that all have to be started by
+/// `together`. Once in a record.
+void start_together(const Context& context, Together together);
 
 /// Throws CannotRecord "WHAT cannot be recorded" while this thread records.
 void refuse_to_record(const Context& context, const char* what);

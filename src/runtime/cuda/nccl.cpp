@@ -1,0 +1,92 @@
+#include "runtime/cuda/nccl.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "runtime/dynamic_library.hpp"
+#include "spinloom/core/error.hpp"
+
+namespace spinloom::cuda {
+namespace {
+
+constexpr int oldest = 21000;  // 2.10: all-reduces that a CUDA graph may hold
+
+struct Loaded {
+  Nccl functions{};
+  std::string file, problem;
+  int version = 0;
+};
+
+bool bind_all(const DynamicLibrary& library, Nccl& n) {
+  bool complete = true;
+  const auto bind = [&](auto*& slot, const char* symbol) {
+    slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(library.find(symbol));
+    complete = complete && slot != nullptr;
+  };
+  bind(n.GetVersion, "ncclGetVersion");
+  bind(n.GetErrorString, "ncclGetErrorString");
+  bind(n.CommInitAll, "ncclCommInitAll");
+  bind(n.CommDestroy, "ncclCommDestroy");
+  bind(n.CommAbort, "ncclCommAbort");
+  bind(n.GroupStart, "ncclGroupStart");
+  bind(n.GroupEnd, "ncclGroupEnd");
+  bind(n.AllReduce, "ncclAllReduce");
+  n.GetLastError = reinterpret_cast<decltype(n.GetLastError)>(library.find("ncclGetLastError"));
+  return complete;
+}
+
+std::string in_words(int version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+Loaded load() {
+  // Sums inside the switch need multicast memory, which some virtual machines offer and cannot do; they would also add in
+  // an order of their own. Read by NCCL when it first needs it, so it is set before.
+  setenv("NCCL_NVLS_ENABLE", "0", 0);
+  Loaded loaded;
+  const DynamicLibrary library = open_library({"libnccl.so.2"});
+  if (!library) {
+    loaded.problem =
+        "NCCL was not found (libnccl.so.2); it comes with the package libnccl2 or the Python package "
+        "nvidia-nccl";
+    return loaded;
+  }
+  loaded.file = library.file;
+  if (!bind_all(library, loaded.functions) || loaded.functions.GetVersion(&loaded.version) != 0)
+    loaded.problem = fmt::format("NCCL ({}) lacks functions that are used; update it", library.file);
+  else if (loaded.version < oldest)
+    loaded.problem = fmt::format("NCCL ({}) is of version {}, {} or newer is needed; update it", library.file,
+                                 loaded.version < 10000
+                                     ? fmt::format("{}.{}", loaded.version / 1000, loaded.version / 100 % 10)
+                                     : in_words(loaded.version),
+                                 in_words(oldest));
+  return loaded;
+}
+
+const Loaded& loaded() {
+  static const Loaded once = load();
+  return once;
+}
+
+}  // namespace
+
+const Nccl& nccl() {
+  if (!loaded().problem.empty())
+    throw BackendUnavailable("several GPUs", loaded().problem + "; or choose one GPU, --device cuda:0");
+  return loaded().functions;
+}
+
+std::string nccl_problem() { return loaded().problem; }
+std::string nccl_file() { return loaded().file; }
+std::string nccl_version() { return loaded().problem.empty() ? in_words(loaded().version) : ""; }
+
+void check_nccl(int status, const std::string& call) {
+  if (status == 0) return;
+  const Nccl& n = nccl();
+  const char* detail = n.GetLastError == nullptr ? nullptr : n.GetLastError(nullptr);
+  throw DeviceError(fmt::format("{}: {} (code {}){}", call, n.GetErrorString(status), status,
+                                detail == nullptr || *detail == '\0' ? "" : fmt::format("; {}", detail)));
+}
+
+}  // namespace spinloom::cuda
