@@ -137,6 +137,10 @@ Json off_resonance_facts(const Options& o, const Measurement& m, const Plan& pla
                 {"lowest_hz", b0->lowest_hz()},
                 {"highest_hz", b0->highest_hz()},
                 {"readout_seconds", b0->last_s() - b0->first_s()}};
+  if (plan.snapshots.snapshots > 0)
+    facts.update({{"snapshots", plan.snapshots.snapshots},
+                  {"taps", plan.snapshots.taps},
+                  {"largest_error", plan.snapshots.error}});
   if (plan.segments.segments > 0)
     facts.update({{"time_segments", plan.segments.segments}, {"largest_error", plan.segments.error}});
   if (plan.normal_segments.segments > 0)

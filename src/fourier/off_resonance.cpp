@@ -7,6 +7,7 @@
 
 #include "fourier/cpu/off_resonance.hpp"
 #include "fourier/cuda/off_resonance.hpp"
+#include "fourier/cuda/snapshots.hpp"
 #include "fourier/reference/off_resonance.hpp"
 #include "spinloom/core/error.hpp"
 
@@ -93,6 +94,14 @@ void OffResonance::require_fits(const Shape& matrix, Index samples) const {
   if (times_s_.size() != samples)
     throw ShapeError(fmt::format("off-resonance: {} sample times for {} samples; each needs one",
                                  times_s_.size(), samples));
+}
+
+TimeSnapshots time_snapshots(const OffResonance& b0, Device device, DftOptions options) {
+  if (device.kind != DeviceKind::cuda) return {};
+  const auto chosen = cuda::choose_off_resonance_method<float>(device, options.tolerance);
+  if (chosen.method == cuda::DftMethod::direct) return {};
+  const auto choice = cuda::choose_snapshots(b0, b0.times_s().size(), chosen.interpolation);
+  return {choice.snapshots(), choice.interpolation.taps(), choice.interpolation.error()};
 }
 
 template <class Real>

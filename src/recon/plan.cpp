@@ -103,6 +103,8 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
                                toeplitz_planning_bytes<float>(m.matrix, m.samples(), nufft)));
   const OffResonancePtr b0 = off_resonance_of(m);
   const bool has_segments = b0 != nullptr && o.fourier != FourierKind::dft;
+  if (b0 != nullptr && o.fourier == FourierKind::dft)
+    plan.snapshots = time_snapshots(*b0, o.device, {.tolerance = o.tolerance});
   if (has_segments) plan.segments = time_segments(*b0, o.tolerance);
   if (has_segments && !on_gpu) {
     if (o.method == Method::cg && convolves_off_resonance(o)) {
@@ -111,8 +113,9 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
                  double(toeplitz_memory_bytes<float>(m.matrix, plan.coil_batch, nufft));
     }
     const double scratch_images = 2 * double(plan.coil_batch) + 2;
-    fourier += (4 * double(plan.segments.segments + plan.normal_segments.segments) + 8) * double(m.samples()) +
-               scratch_images * image + data;
+    fourier +=
+        (4 * double(plan.segments.segments + plan.normal_segments.segments) + 8) * double(m.samples()) +
+        scratch_images * image + data;
   }
   const double maps = double(m.coils()) * image;
   // E x of one batch, and k-space of all coils
@@ -122,7 +125,8 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
 
   double normal = on_gpu ? seconds_per_normal_on_gpu(m, o) : seconds_per_normal(m, o);
   if (has_segments)
-    normal *= double(plan.normal_segments.segments > 0 ? plan.normal_segments.segments : plan.segments.segments);
+    normal *=
+        double(plan.normal_segments.segments > 0 ? plan.normal_segments.segments : plan.segments.segments);
   const double applications = o.method == Method::cg ? std::min(o.iterations, 20) + 3 : 3;
   plan.seconds = applications * normal / (on_gpu ? double(devices.size()) : 1);
 
@@ -155,16 +159,21 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
   plan.lines.insert(plan.lines.end() - 1, device_lines.begin(), device_lines.end());
   if (b0 != nullptr) {
     std::string how = "exact";
+    if (plan.snapshots.snapshots > 0)
+      how = fmt::format("exact at {} times, {} of them for each sample, largest error between them {:.1e}",
+                        plan.snapshots.snapshots, plan.snapshots.taps, plan.snapshots.error);
     if (plan.segments.segments > 0)
-      how = fmt::format("{} time segments, largest error {:.1e}", plan.segments.segments, plan.segments.error);
+      how =
+          fmt::format("{} time segments, largest error {:.1e}", plan.segments.segments, plan.segments.error);
     if (plan.normal_segments.segments > 0)
-      how += fmt::format("; normal operator by {} convolutions, largest error {:.1e}", plan.normal_segments.segments,
-                         plan.normal_segments.error);
+      how += fmt::format("; normal operator by {} convolutions, largest error {:.1e}",
+                         plan.normal_segments.segments, plan.normal_segments.error);
     else if (o.method == Method::cg)
       how += "; normal operator by the pair";
-    plan.lines.insert(plan.lines.begin() + 4,
-                      fmt::format("field map  {:.4g} to {:.4g} Hz over readouts of {:.4g} ms, {}", b0->lowest_hz(),
-                                  b0->highest_hz(), 1e3 * (b0->last_s() - b0->first_s()), how));
+    plan.lines.insert(
+        plan.lines.begin() + 4,
+        fmt::format("field map  {:.4g} to {:.4g} Hz over readouts of {:.4g} ms, {}", b0->lowest_hz(),
+                    b0->highest_hz(), 1e3 * (b0->last_s() - b0->first_s()), how));
   }
 
   const std::int64_t available = detect_hardware().memory_available_bytes;

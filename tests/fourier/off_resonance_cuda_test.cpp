@@ -225,6 +225,16 @@ TEST(CudaSnapshots, AreChosenByTheirCost) {
   EXPECT_NEAR(many.time(many.windows), few->last_s(), 1e-15);
 }
 
+TEST(CudaSnapshots, AreStatedWithTheirErrorWhereTheyServe) {
+  SPINLOOM_NEEDS(gpu);
+  const auto b0 = random_off_resonance({4, 4}, 100000, 100, 0.02, 1);
+  const TimeSnapshots coarse = time_snapshots(*b0, gpu, {.tolerance = 1e-3});
+  EXPECT_EQ(coarse.taps, 2);
+  EXPECT_GT(coarse.snapshots, 60);
+  EXPECT_LE(coarse.error, 1e-3);
+  EXPECT_EQ(time_snapshots(*b0, gpu, {.tolerance = 1e-7}).snapshots, 0) << "pair by pair";
+}
+
 TEST(CudaSnapshots, PiecesHoldAllSamplesInWholeUnits) {
   cuda::PieceTable table(64, 256);
   table.add(0, 700, 0);

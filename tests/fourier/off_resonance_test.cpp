@@ -71,6 +71,11 @@ TEST(OffResonanceDft, IsThePlainOneForAMapOfZeros) {
   expect_matches<double>(make_dft<double>(k, matrix, nullptr, 2), make_dft<double>(k, matrix, 2), 1e-300);
 }
 
+TEST(OffResonanceDft, NeedsNoSnapshotsOnTheHost) {
+  const auto b0 = random_off_resonance({4, 4}, 50, 100, 0.02, 2);
+  EXPECT_EQ(time_snapshots(*b0, Device{}, {.tolerance = 1e-3}).snapshots, 0);
+}
+
 TEST(OffResonanceDft, TurnsEachSampleByAConstantFrequency) {
   const Shape matrix{6, 5};
   const Index samples = 40;

@@ -44,6 +44,13 @@ OperatorPtr<Real> make_dft(std::shared_ptr<const Trajectory> trajectory, Shape m
                            OffResonancePtr off_resonance, Index coils = 1, Device device = {},
                            DftOptions options = {});
 
+/// The exact DFTs that make_dft() puts on a GPU's tensor cores in single precision; none where it sums pair by pair.
+struct TimeSnapshots {
+  Index snapshots = 0, taps = 0;
+  double error = 0;  ///< of the interpolation alone, as TimeSegments states it
+};
+TimeSnapshots time_snapshots(const OffResonance& off_resonance, Device device, DftOptions options = {});
+
 /// How make_off_resonance() cuts a readout: exp(-2 pi i f t) = sum_l a_l(t) exp(-2 pi i f t_l), least squares in f, t_l even.
 struct TimeSegments {
   Index segments = 1;

@@ -17,6 +17,7 @@ struct Plan {
   std::int64_t device_bytes = 0;  ///< on the GPU, at its peak; 0 without one. Of several GPUs all together
   double seconds = 0;    ///< a rough guess for one measurement, from counted operations and typical rates
   Index coil_batch = 0;  ///< coils transformed at a time
+  TimeSnapshots snapshots;                             ///< of off-resonance, with the exact DFT on tensor cores
   TimeSegments segments{0, 0}, normal_segments{0, 0};  ///< of off-resonance, where its operators are made of any
   std::vector<DeviceShare> devices;                    ///< one, or several that share the coils
   std::vector<std::string> lines;                      ///< sizes, units, operator, memory and time in words
