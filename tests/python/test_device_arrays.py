@@ -515,6 +515,7 @@ def test_a_call_returns_when_the_gpu_has_done_it(rng):
         with torch.cuda.stream(other):
             there.fill_(float("nan"))
             copy = y.clone()
+        other.synchronize()  # .cpu() waits for the current stream alone
         assert np.array_equal(copy.cpu().numpy(), expected)
 
 
