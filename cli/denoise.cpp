@@ -311,7 +311,7 @@ std::int64_t peak_memory() {
 }
 
 void run(const Options& o) {
-  const spinloom::Device device = o.start();
+  const spinloom::Device device = o.start(Common::Gpu::accepted);
   const Done done = denoise(o, device);
   const auto& n = done.plan.options;
   const double voxels = static_cast<double>(done.plan.frames * done.plan.frame_voxels());

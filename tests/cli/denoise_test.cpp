@@ -5,6 +5,7 @@
 #include "io/streams.hpp"
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/nlm/nlm.hpp"
+#include "spinloom/runtime/cuda.hpp"
 
 namespace spinloom {
 namespace {
@@ -165,7 +166,6 @@ TEST_F(Denoise, RefusesWrongUse) {
   expect_failure("a.npy -o b.npy --sigma 4 --h 0", 1, "h is 0");
   expect_failure("a.npy -o a.npy", 1, "exists already");
   expect_failure("a.npy -o b.npy --per-axis", 1, "voxel size");
-  expect_failure("a.npy -o b.npy --device cuda", 1, "--device cpu");
   expect_failure("missing.npy -o b.npy", 1, "cannot be opened");
   expect_failure("a.npy -o b.npy --memory-limit 1M", 1, "memory limit");
   expect_failure("g.nii.gz -o b.npy --memory-limit 500M", 1, "not packed");
@@ -174,6 +174,19 @@ TEST_F(Denoise, RefusesWrongUse) {
   flat.data = Tensor::copy_of(Array<float>::full({4, 5, 6}, 7.0f));
   save_image(folder_ / "flat.npy", flat, replace);
   expect_failure("flat.npy -o b.npy", 1, "no noise was found");
+}
+
+TEST_F(Denoise, RunsOnAGpuOrSaysWhyNot) {
+  write("a.npy", DType::f32, {6, 20, 24});
+  const std::string options = " --sigma 4 --h 3 --patch-size 3 --patch-distance 3";
+  json_of("a.npy -o cpu.npy --device cpu" + options);
+  if (const std::string why = cuda_status().problem; !why.empty()) {
+    expect_failure("a.npy -o b.npy --device cuda" + options, 1, why + "; choose --device cpu");
+    json_of("a.npy -o b.npy --device auto" + options);
+  } else {
+    json_of("a.npy -o b.npy --device cuda" + options);
+  }
+  EXPECT_EQ(testing::read_bytes(path("b.npy")), testing::read_bytes(path("cpu.npy")));
 }
 
 TEST_F(Denoise, HelpExplains) {
