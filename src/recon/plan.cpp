@@ -6,6 +6,7 @@
 
 #include "recon/device_plan.hpp"
 #include "recon/operators.hpp"
+#include "runtime/cuda/cufft.hpp"
 #include "spinloom/core/devices.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/nufft.hpp"
@@ -69,6 +70,12 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
   ReconstructionOptions o = options;
   o.device = devices.front();
   const bool on_gpu = devices.front().kind == DeviceKind::cuda;
+  const bool convolves =
+      o.fourier == FourierKind::toeplitz && o.method == Method::cg && m.field_map_hz == nullptr;
+  if (on_gpu && convolves &&
+      !cuda::cufft_problem().empty())  // said before any work, so that `auto` can turn to the CPU
+    throw DeviceError("the Toeplitz operator is made by cuFFT on a GPU: " + cuda::cufft_problem() +
+                      "; install it, or choose --operator nufft");
   require_communicators(devices);
   std::vector<std::string> device_lines;
   const std::vector<CoilShare> shares = share_coils(m.coils(), devices.size());
