@@ -13,6 +13,7 @@ namespace spinloom::python {
 namespace {
 
 std::atomic<int> running{0};      // calls of all threads, nested ones included
+std::atomic<int> waiting{0};      // those of them that have not begun, since others are being stopped
 thread_local int depth = 0;       // calls of this thread that are within one another
 std::atomic<bool> caught{false};  // our handler met a Ctrl-C that Python has not been asked about yet
 struct sigaction before {};
@@ -100,8 +101,11 @@ void LongCall::keep_exception() {
 /// A call that begins while others are being stopped would be stopped with them, so it waits for their end.
 void LongCall::wait_for_stopped_calls() {
   if (depth > 1) return;
-  while (interrupt_requested() && running > 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  if (running == 1 && !caught) clear_interrupt();
+  ++waiting;
+  while (interrupt_requested() && running > waiting) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  // Several may wait, for others but not for one another: whoever sees that nobody works any more lets all go on.
+  if (running == waiting && !caught) clear_interrupt();
+  --waiting;
 }
 
 void LongCall::enter() {
@@ -151,6 +155,7 @@ void LongCall::tell() {
 
 void forget_calls() {
   running = 0;
+  waiting = 0;
   depth = 0;
   clear_interrupt();
 }

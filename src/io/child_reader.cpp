@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <new>
 
@@ -45,11 +46,35 @@ struct Pipe {
   }
 };
 
+/// The limit that the user set stays where it is.
+void lower_limit(decltype(RLIMIT_AS) what, rlim_t most) {
+  rlimit limit{};
+  if (getrlimit(what, &limit) != 0) return;
+  limit.rlim_cur = std::min(most, limit.rlim_max);
+  setrlimit(what, &limit);
+}
+
 void limit_memory(std::size_t bytes) {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
-  const rlimit most{pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes, RLIM_INFINITY};
-  if (pages > 0 && bytes > 0) setrlimit(RLIMIT_AS, &most);
+  if (pages > 0 && bytes > 0)
+    lower_limit(RLIMIT_AS, pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes);
+}
+
+/// From now on this process may take so many seconds of the processor before the kernel ends it: on damaged files the
+/// HDF5 library goes round in circles for ever. Time in which others have the processor, or a disk is slow, is free.
+void limit_time(double seconds) {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const double so_far = double(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1;
+  lower_limit(RLIMIT_CPU, static_cast<rlim_t>(so_far + seconds));
+}
+
+/// What reading takes at the very most: 2 MB/s, ten times slower than the slowest compression on an old machine.
+double allowed_seconds(const std::string& path) {
+  std::error_code unknown;
+  const auto bytes = std::filesystem::file_size(path, unknown);
+  return 3 + (unknown ? 0 : double(bytes) / 2e6);
 }
 
 [[noreturn]] void say_and_exit(int pipe, const std::string& message, int status) {
@@ -63,14 +88,16 @@ void limit_memory(std::size_t bytes) {
   data.out.close();
   words.out.close();
   limit_memory(memory);
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
+  const double seconds = allowed_seconds(path);
+  limit_time(seconds);
+  lower_limit(RLIMIT_CORE, 0);
   // A crash is an answer here: no handler of the host program may take it for its own.
-  for (const int crash : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPIPE}) std::signal(crash, SIG_DFL);
+  for (const int crash : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPIPE, SIGXCPU})
+    std::signal(crash, SIG_DFL);
   // What the library prints of its crash is not for the user: the parent says it in one line.
   ::close(STDERR_FILENO);
   try {
-    ChildPipe pipe(data.in.id);
+    ChildPipe pipe(data.in.id, [seconds] { limit_time(seconds); });
     child(pipe);
   } catch (const FormatError& e) {
     say_and_exit(words.in.id, e.what(), format_error);
@@ -113,6 +140,8 @@ class Child {
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   if (code == format_error) throw FormatError(message);
   if (code == file_error) throw FileError(message);
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+    throw FormatError(path + ": is damaged: the HDF5 library would read it for ever");
   throw FormatError(
       fmt::format("{}: is damaged: reading it crashes the HDF5 library{}", path,
                   WIFSIGNALED(status) ? fmt::format(" ({})", strsignal(WTERMSIG(status))) : ""));
@@ -126,6 +155,7 @@ void ChildPipe::write(const void* bytes, std::size_t size) {
     if (written < 0 && errno != EINTR) ::_exit(1);
     if (written > 0) at += written, size -= static_cast<std::size_t>(written);
   }
+  if (written_) written_();
 }
 
 bool ChildPipe::read(void* bytes, std::size_t size) {
@@ -153,6 +183,9 @@ void read_in_child(const std::string& path, std::size_t memory, const std::funct
   words.in.close();
   ChildPipe pipe(data.out.id);
   const bool whole = parent(pipe);
+  // The child may go on without a word; waiting for its end here, an interrupt is seen.
+  for (char more; whole && pipe.read(&more, 1);) {
+  }
   data.out.close();
   const int status = running.status();
   if (!whole || status != 0) throw_end(path, status, words.out);

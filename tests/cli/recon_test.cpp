@@ -224,7 +224,7 @@ TEST_F(Recon, DoesNotReplaceAFileUnasked) {
 TEST_F(Recon, StopsAtAnInterruptAndLeavesNothing) {
   const testing::TemporaryFolder logs;
   const std::string log = logs / "stderr";
-  const std::string command = "timeout --preserve-status -s INT 0.5 " SPINLOOM_COMMAND " recon " + brain +
+  const std::string command = "timeout --preserve-status -k 60 -s INT 0.5 " SPINLOOM_COMMAND " recon " + brain +
                               " -o " + (folder_ / "x.nii") +
                               " --operator dft --stop 0 --iterations 100000 2>" + log;
   const int status = std::system(command.c_str());

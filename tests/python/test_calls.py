@@ -198,6 +198,36 @@ def test_ctrl_c_in_the_main_call_stops_background_calls_in_words(long_call):
     assert np.array_equal(plan.forward(x), expected)
 
 
+def test_calls_that_begin_while_others_are_stopped_do_not_wait_for_one_another():
+    done = run_python("""
+        import os, signal, threading, time, numpy as np, spinloom
+        rng = np.random.default_rng(1)
+        k = (rng.random((20000, 3)) - .5) * 24
+        long, small = spinloom.Nufft(k, (24, 24, 24), 64), spinloom.Nufft(k[:50], (8, 8, 8))
+        x, y = (rng.standard_normal(p.domain).astype("complex64") for p in (long, small))
+
+        def begin_calls():
+            while True:
+                try:
+                    small.forward(y)
+                except spinloom.Interrupted:
+                    pass
+
+        for _ in range(3):
+            threading.Thread(target=begin_calls, daemon=True).start()
+        for _ in range(10):
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                while True:
+                    long.forward(x)
+            except KeyboardInterrupt:
+                pass
+        print("went on", flush=True)
+        os._exit(0)  # with threads at work
+    """)
+    assert done.stdout == "went on\n", done.stderr
+
+
 def small_scan(rng):
     k = spinloom.trajectories.radial2d((24, 24), 20)
     return spinloom.simulate("shepp-logan", k, (24, 24), coils=3, seed=int(rng.integers(1 << 30))), k
