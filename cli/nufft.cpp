@@ -18,7 +18,7 @@ using namespace spinloom;
 namespace {
 
 struct Options : Common {
-  std::string direction, trajectory, input, output, matrix, units = "cycles-per-fov";
+  std::string direction, trajectory, input, output, matrix, units = "cycles-per-fov", fft = "passes";
   NufftOptions nufft;
   bool exact = false, in_double = false;
 };
@@ -62,6 +62,7 @@ void run(const Options& o) {
 
   NufftOptions options = o.nufft;
   options.log = console.log();
+  if (o.fft == "fftw") options.transform = NufftOptions::GridTransform::fftw;
   const auto transform = o.exact ? make_dft<Real>(t.k, t.matrix, in.coils, device)
                                  : make_nufft<Real>(t.k, t.matrix, in.coils, options, device);
   seconds["plan"] = seconds_since(clock);
@@ -84,7 +85,7 @@ void run(const Options& o) {
                {"input", o.input},         {"output", o.output},
                {"matrix", matrix},         {"samples", samples},
                {"coils", in.coils},        {"operator", transform->name()}};
-  if (!o.exact) json["tolerance"] = o.nufft.tolerance;
+  if (!o.exact) json.update({{"tolerance", o.nufft.tolerance}, {"fft", o.fft}});
   json.update({{"precision", to_string(type)},
                {"units", o.units},
                {"scaling", scaling},
@@ -136,6 +137,13 @@ Command add_nufft(CLI::App& program) {
             CLI::detail::lexical_cast(word, value) && (value == 0 || (value >= 1.15 && value <= 4));
         return is_good ? std::string() : "'" + word + "' is neither 0 nor a number from 1.15 to 4";
       })
+      ->capture_default_str()
+      ->excludes(exact);
+  app->add_option("--fft", o->fft,
+                  "what transforms the grid on the CPU: passes (the library's own, the same bits in every "
+                  "process) or fftw "
+                  "(measured plans, wisdom kept)")
+      ->check(CLI::IsMember({"passes", "fftw"}))
       ->capture_default_str()
       ->excludes(exact);
   app->add_flag("--double", o->in_double, "compute in double precision");

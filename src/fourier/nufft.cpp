@@ -26,6 +26,10 @@ OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape
   trajectory->require_fits(matrix);
   if (coils < 1) throw ArgumentError(fmt::format("NUFFT: {} coils, expected at least 1", coils));
   const GridChoice choice = choose_grid_for<Real>(device, matrix, trajectory->samples(), options);
+  if (options.transform != NufftOptions::GridTransform::passes && device.kind != DeviceKind::cpu)
+    throw ArgumentError(fmt::format(
+        "NUFFT: FFTW transforms on the CPU alone, the device is {}; choose the passes of the library",
+        to_string(device)));
   if (device.kind == DeviceKind::reference)
     return make_dft<Real>(std::move(trajectory), std::move(matrix), coils, device);
   if (!choice.reached)
@@ -38,7 +42,7 @@ OperatorPtr<Real> make_nufft(std::shared_ptr<const Trajectory> trajectory, Shape
   if (device.kind == DeviceKind::cuda)
     return cuda::make_nufft<Real>(std::move(trajectory), std::move(matrix), coils, choice, options.tolerance,
                                   device);
-  return std::make_shared<cpu::Nufft<Real>>(*trajectory, std::move(matrix), coils, choice);
+  return std::make_shared<cpu::Nufft<Real>>(*trajectory, std::move(matrix), coils, choice, options.transform);
 }
 
 template <class Real>

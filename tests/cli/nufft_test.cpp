@@ -91,6 +91,15 @@ TEST_F(NufftCommand, TakesThreeUnitsAndGuessesNone) {
   EXPECT_FALSE(std::filesystem::exists(path("c.npy")));
 }
 
+TEST_F(NufftCommand, TransformsItsGridThroughFftwWhenAsked) {
+  const auto o =
+      run("adjoint --traj traj.npy --in kspace.npy -o x.npy --matrix 9,12 --double --tolerance 1e-8 --fft "
+          "fftw --json");
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(nlohmann::json::parse(o.out)["fft"], "fftw");
+  EXPECT_LT(error("x.npy", testing::adjoint_of(*dft_, kspace_)), 1e-8);
+}
+
 TEST_F(NufftCommand, ReadsAndWritesCfl) {
   // (3, samples, spokes) as kx, ky, kz; k-space (1, samples, spokes, coils).
   Array<cfloat> columns({4, 10, 3});
@@ -149,6 +158,7 @@ TEST_F(NufftCommand, RefusesInWordsAndLeavesNoFile) {
   EXPECT_EQ(run(good).code, 2);                                        // no output
   EXPECT_EQ(run(good + "-o x.png").code, 2);                           // unknown ending
   EXPECT_EQ(run(good + "-o x.npy --exact --tolerance 1e-3").code, 2);  // says two things
+  EXPECT_EQ(run(good + "-o x.npy --exact --fft fftw").code, 2);
   EXPECT_EQ(run("adjoint --traj traj.npy --in kspace.npy -o x.npy --matrix 9,0").code, 2);
   EXPECT_EQ(run(good + "-o x.npy --tolerance 0").code, 2);
   EXPECT_EQ(run(good + "-o x.npy --tolerance nan").code, 2);

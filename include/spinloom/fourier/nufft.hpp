@@ -12,6 +12,9 @@ struct NufftOptions {
   double tolerance = 1e-4;
   /// Grid size over image size per axis; 0 lets the cost model choose. Otherwise in [1.15, 4].
   double oversampling = 0;
+  /// What transforms the grid on the CPU: the library's own passes, whose bits are the same in every process, or FFTW with
+  /// measured plans, whose wisdom is kept (fft/fft.hpp says where). A GPU takes `passes` alone.
+  enum class GridTransform { passes, fftw } transform = GridTransform::passes;
   Log log;  ///< receives the warning
 };
 

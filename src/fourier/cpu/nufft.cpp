@@ -25,6 +25,12 @@ PrunedGrid pruned(const GhostGrid& grid, const std::array<Index, 3>& box) {
   return {grid.cells, box, grid.row, grid.plane};
 }
 
+template <class Real>
+std::unique_ptr<const GridFft<Real>> make_fft(const PrunedGrid& grid, NufftOptions::GridTransform transform) {
+  if (transform == NufftOptions::GridTransform::fftw) return make_fftw_grid<Real>(grid);
+  return std::make_unique<PrunedFft<Real>>(grid);
+}
+
 /// 2^-e for the e that brings the largest part of x into [1, 2), within what a float can hold: with it no sum
 /// of gridding overflows that would not overflow in the result.
 template <class Real>
@@ -49,11 +55,12 @@ int exponent_of(const std::complex<Real>* x, Index size) {
 }  // namespace
 
 template <class Real>
-Nufft<Real>::Nufft(const Trajectory& trajectory, Shape matrix, Index coils, const GridChoice& choice)
+Nufft<Real>::Nufft(const Trajectory& trajectory, Shape matrix, Index coils, const GridChoice& choice,
+                   NufftOptions::GridTransform transform)
     : matrix_(std::move(matrix)),
       coils_(coils),
       grid_(layout_for(Axes(matrix_), choice)),
-      fft_(pruned(grid_, Axes(matrix_).voxels)),
+      fft_(make_fft<Real>(pruned(grid_, Axes(matrix_).voxels), transform)),
       kernel_(grid_.taps[2] == 1 ? KernelPolynomial{1, 0, {1.0}, 0}
                                  : fit_kernel(choice.kernel, 0.02 * choice.tolerance)) {
   const Axes axes(matrix_);
@@ -96,7 +103,7 @@ void Nufft<Real>::do_forward(View<const Complex> x, View<Complex> y) const {
   for (Index c = 0; c < coils_ && points_.samples > 0; ++c) {
     const View<const Complex> image = x.slice(c);
     const int e = exponent_of(image.data, image.size());
-    fft_.forward(image.data, factor(std::ldexp(Real(1), -e)), grid);
+    fft_->forward(image.data, factor(std::ldexp(Real(1), -e)), grid);
     fill_ghosts(grid_, grid);
     const Real unscale = std::ldexp(Real(1), e);
     Complex* out = y.slice(c).data;
@@ -132,7 +139,7 @@ void Nufft<Real>::do_adjoint(View<const Complex> y, View<Complex> x) const {
       });
     }
     fold_ghosts(grid_, grid);
-    fft_.inverse(grid, factor(std::ldexp(Real(1), e)), x.slice(c).data);
+    fft_->inverse(grid, factor(std::ldexp(Real(1), e)), x.slice(c).data);
   }
 }
 

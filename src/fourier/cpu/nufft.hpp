@@ -4,6 +4,7 @@
 #include "fft/cpu/passes.hpp"
 #include "fourier/cpu/gridding.hpp"
 #include "fourier/grid_choice.hpp"
+#include "spinloom/fourier/nufft.hpp"
 #include "spinloom/ops/linear_operator.hpp"
 #include "spinloom/runtime/scratch_pool.hpp"
 
@@ -16,7 +17,8 @@ template <class Real>
 class Nufft final : public LinearOperator<Real> {
  public:
   using Complex = std::complex<Real>;
-  Nufft(const Trajectory& trajectory, Shape matrix, Index coils, const GridChoice& choice);
+  Nufft(const Trajectory& trajectory, Shape matrix, Index coils, const GridChoice& choice,
+        NufftOptions::GridTransform transform);
   static std::int64_t memory_bytes(const Shape& matrix, Index samples, const GridChoice& choice);
   std::string name() const override { return "NUFFT"; }
   Shape domain() const override { return prepend(coils_, matrix_); }
@@ -31,7 +33,7 @@ class Nufft final : public LinearOperator<Real> {
   Shape matrix_;
   Index coils_;
   GhostGrid grid_;
-  PrunedFft<Real> fft_;
+  std::unique_ptr<const GridFft<Real>> fft_;
   KernelTable<Real> kernel_;
   Points<Real> points_;
   std::array<std::vector<Real>, 3> deapodisation_;  ///< 1 / psi_hat per voxel of each axis
