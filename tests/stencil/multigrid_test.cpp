@@ -6,6 +6,7 @@
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/stencil/grid_transfer.hpp"
 #include "spinloom/stencil/poisson.hpp"
+#include "stencil/multigrid/passes.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -449,6 +450,57 @@ TEST(Poisson, OperatorAndPreconditionerKeepThePromisesOfOperators) {
   check_operator<float>(Multigrid<float>(with_faces<float>({6, 7, 8}, std::vector<Boundary>(3, dirichlet(0))))
                             .preconditioner(1),
                         2e-5, 2e-5);
+}
+
+/// Fields of a level with random points and with NaN wherever a pass may not look.
+std::vector<double> random_field(const multigrid::Level<double>& l, unsigned seed) {
+  std::vector<double> field(std::size_t(l.layout.size), NAN);
+  const auto dense = random_values<double>({l.layout.cells()}, seed);
+  multigrid::load<double>(l, dense.data(), 1, field.data());
+  return field;
+}
+
+TEST(Poisson, OnePassEqualsItsStepsOneByOne) {
+  using multigrid::Step;
+  using Kind = Step::Kind;
+  auto masked = with_faces<double>({9, 121, 11}, {neumann(0), dirichlet(0), neumann(0)});
+  for (Index i = 0; i < count(masked.shape); ++i) masked.mask.push_back(i % 13 != 4);
+  for (const auto& p : {with_faces<double>({14, 150, 9}, {neumann(0), dirichlet(0), neumann(0)}),
+                        with_faces<double>({1, 333, 70}, {neumann(0), neumann(0), dirichlet(0)}),
+                        with_faces<double>({40, 200, 40}, {dirichlet(0), neumann(0), neumann(0)}), masked}) {
+    const auto levels = multigrid::make_levels(p);
+    const auto &l = levels[0], &coarse = levels[1];
+    std::vector<std::vector<Step>> passes(2);
+    for (int half = 0; half < 4; ++half)
+      passes[0].push_back({Kind::relax, half % 2 == 0, half % 2 != 0, 1.3});
+    passes[1] = passes[0];
+    passes[0].push_back({Kind::residual_to_coarse});
+    passes[1].insert(passes[1].begin(), {Kind::correct});
+    passes[1].push_back({Kind::residual_norm});
+    for (const auto& steps : passes) {
+      auto coarse_u = random_field(coarse, 3);
+      multigrid::fill_outside(coarse, coarse_u.data());
+      const auto f = random_field(l, 2);
+      const auto run = [&](const std::vector<std::vector<Step>>& parts) {
+        auto u = random_field(l, 1), coarse_f = random_field(coarse, 4);
+        multigrid::fill_outside(l, u.data());
+        std::vector<double> norms(std::size_t(l.layout.n[0] * l.layout.n[1]));
+        for (const auto& part : parts)
+          multigrid::run_pass<double>(l, &coarse, part,
+                                      {u.data(), f.data(), coarse_f.data(), coarse_u.data(), &norms});
+        auto got = Array<double>::full({l.layout.cells() + coarse.layout.cells() + Index(norms.size())}, NAN);
+        multigrid::store<double>(l, u.data(), got.data(), 1);
+        multigrid::store<double>(coarse, coarse_f.data(), got.data() + l.layout.cells(), 1);
+        std::copy(norms.begin(), norms.end(), got.data() + l.layout.cells() + coarse.layout.cells());
+        return got;
+      };
+      std::vector<std::vector<Step>> alone;
+      for (const Step& s : steps) alone.push_back({s});
+      const auto at_once = run({steps});
+      EXPECT_TRUE(same_bits(at_once, run(alone))) << to_string(p.shape);
+      for (const double v : at_once) ASSERT_TRUE(std::isfinite(v));
+    }
+  }
 }
 
 TEST(Poisson, StopsWhenToldTo) {
