@@ -17,6 +17,8 @@ const std::vector<Bench>& benches() {
        takes_matrix | takes_patch | runs_on_gpu, bench_nlm},
       {"stencil", "stencil sweeps and temporal blocking against the speed of memory",
        takes_matrix | takes_stencil, bench_stencil},
+      {"poisson", "a Poisson problem solved by multigrid, and a cycle's cost in plain sweeps", takes_matrix,
+       bench_poisson},
   };
   return all;
 }

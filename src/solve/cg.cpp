@@ -86,7 +86,8 @@ void refuse_curvature(const CgNumbers& step, int iteration, const std::string& n
 template <class Real>
 CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::complex<Real>>> b,
             const CgOptions& options, std::type_identity_t<View<std::complex<Real>>> x,
-            const std::type_identity_t<CgObserver<Real>>& observe) {
+            const std::type_identity_t<CgObserver<Real>>& observe,
+            const LinearOperator<Real>* preconditioner) {
   using Complex = std::complex<Real>;
   constexpr double rounding = std::numeric_limits<Real>::epsilon();
   require_options(options);
@@ -97,6 +98,10 @@ CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::
     throw ArgumentError(
         fmt::format("cg: the right-hand side is on {}, the solution on {}; transfer() brings them together",
                     to_string(b.device), to_string(x.device)));
+  if (preconditioner != nullptr) {
+    require_shape("cg", preconditioner->name() + " domain", preconditioner->domain(), a.domain());
+    require_shape("cg", preconditioner->name() + " range", preconditioner->range(), a.domain());
+  }
   require_finite<Complex>("the right-hand side", b);
   require_finite<Complex>("the starting image", x);
 
@@ -123,8 +128,8 @@ CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::
   };
 
   const double threshold = std::max(options.tolerance, rounding);
-  const auto steps =
-      make_cg_steps<Real>({a, x, r, p, ap, b_norm, threshold, options, static_cast<bool>(observe)});
+  const auto steps = make_cg_steps<Real>(
+      {a, x, r, p, ap, b_norm, threshold, options, static_cast<bool>(observe), preconditioner});
   if (const double x_norm = norm<Complex>(x); x_norm == 0) {
     copy<Complex>(b, r);
     rr = square(b_norm);
@@ -184,8 +189,8 @@ CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::
 }
 
 template CgResult cg(const LinearOperator<float>&, View<const cfloat>, const CgOptions&, View<cfloat>,
-                     const CgObserver<float>&);
+                     const CgObserver<float>&, const LinearOperator<float>*);
 template CgResult cg(const LinearOperator<double>&, View<const cdouble>, const CgOptions&, View<cdouble>,
-                     const CgObserver<double>&);
+                     const CgObserver<double>&, const LinearOperator<double>*);
 
 }  // namespace spinloom

@@ -1,11 +1,15 @@
 #include "solve/cg_steps.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "solve/cuda/cg_steps.hpp"
+#include "spinloom/core/error.hpp"
 #include "spinloom/ops/vector_ops.hpp"
+#include "spinloom/runtime/array.hpp"
 
 namespace spinloom {
 namespace {
@@ -61,10 +65,74 @@ class HostSteps final : public CgSteps<Real> {
   double rr_ = 0, pp_ = 0, largest_curvature_ = 0;
 };
 
+/// With z = M r in the place of r where the direction is chosen.
+template <class Real>
+class PreconditionedSteps final : public CgSteps<Real> {
+ public:
+  using Complex = std::complex<Real>;
+  explicit PreconditionedSteps(const CgProblem<Real>& problem)
+      : c_(problem), z_(problem.r.shape, problem.r.device) {}
+
+  void restart(double, int, double) override {
+    precondition();
+    copy<Complex>(z_, c_.p);
+  }
+  void know_curvature(double largest) override { largest_curvature_ = largest; }
+
+  CgNumbers next() override {
+    c_.a.forward(c_.p, c_.ap);
+    CgNumbers step;
+    step.curvature = dot<Complex>(c_.p, c_.ap).real();
+    const double size = norm<Complex>(c_.p);
+    step.direction_squared = size * size;
+    step.verdict = judge(step);
+    if (step.verdict != Curvature::positive) return step;
+    largest_curvature_ = std::max(largest_curvature_, step.curvature / step.direction_squared);
+    const double alpha = rz_ / step.curvature;
+
+    // x += alpha p,  r -= alpha A p
+    axpy<Complex>(Complex(Real(alpha)), c_.p, c_.x);
+    axpy<Complex>(Complex(Real(-alpha)), c_.ap, c_.r);
+    step.residual = norm<Complex>(c_.r) / c_.b_norm;
+
+    // p = z + beta p
+    const double rz = rz_;
+    precondition();
+    xpay<Complex>(z_, Complex(Real(rz_ / rz)), c_.p);
+    return step;
+  }
+
+ private:
+  void precondition() {
+    c_.preconditioner->forward(c_.r, z_);
+    rz_ = dot<Complex>(c_.r, z_).real();
+    if (rz_ < 0 && -rz_ > negative_curvature_slack * norm<Complex>(c_.r) * norm<Complex>(z_))
+      throw NotConverged(
+          fmt::format("cg: r.Mr = {:g}, expected a positive value; the preconditioner {} is not positive",
+                      rz_, c_.preconditioner->name()));
+  }
+  Curvature judge(const CgNumbers& step) const {
+    if (!std::isfinite(step.curvature) || !std::isfinite(rz_)) return Curvature::not_finite;
+    const double largest = largest_curvature_ * step.direction_squared;
+    if (step.curvature < -negative_curvature_slack * largest ||
+        (step.curvature <= 0 && largest == 0 && rz_ != 0))
+      return Curvature::negative;
+    // Directions are smooth here, so their curvature is small beside A's largest eigenvalue without being none.
+    constexpr double rounding = std::numeric_limits<Real>::epsilon();
+    return step.curvature <= rounding * rounding * largest || rz_ <= 0 ? Curvature::vanishing
+                                                                       : Curvature::positive;
+  }
+
+  CgProblem<Real> c_;
+  Array<Complex> z_;
+  double rz_ = 0, largest_curvature_ = 0;
+};
+
 }  // namespace
 
 template <class Real>
 std::unique_ptr<CgSteps<Real>> make_cg_steps(const CgProblem<Real>& problem) {
+  if (problem.preconditioner != nullptr) return std::make_unique<PreconditionedSteps<Real>>(problem);
   if (problem.x.device.kind == DeviceKind::cuda) return cuda::make_cg_steps(problem);
   return std::make_unique<HostSteps<Real>>(problem);
 }

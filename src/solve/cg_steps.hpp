@@ -31,11 +31,13 @@ struct CgProblem {
   double b_norm;
   double threshold;  ///< the relative residual at which the true one is to be looked at
   const CgOptions& options;
-  bool is_observed;  ///< somebody looks at x between the steps
+  bool is_observed;                                      ///< somebody looks at x between the steps
+  const LinearOperator<Real>* preconditioner = nullptr;  ///< M, or null
 };
 
 /// The steps of conjugate gradients from x and r on:
 ///   alpha = |r|^2 / (p.A p),  x += alpha p,  r -= alpha A p,  p = r + (|r_next|^2 / |r|^2) p
+/// and with a preconditioner the same with z = M r for r in p, and r.z for |r|^2.
 template <class Real>
 class CgSteps {
  public:

@@ -23,6 +23,16 @@ TEST_F(Bench, DftChecksAndTimesBothDirections) {
   }
 }
 
+TEST_F(Bench, PoissonSolvesEachCaseAndCountsItsCycles) {
+  const auto figures = json_of("poisson --matrix 12,13,14 --repetitions 2")["figures"];
+  ASSERT_EQ(figures.size(), 4u);
+  for (const auto& figure : figures) {
+    EXPECT_LT(figure["residual"].get<double>(), 2 * figure["tolerance"].get<double>());
+    EXPECT_GT(figure["cycles"].get<int>(), 1);
+    EXPECT_GT(figure["sweeps_per_cycle"].get<double>(), 0);
+  }
+}
+
 TEST_F(Bench, DftTakesOffResonance) {
   const auto json = json_of("dft --device cpu --matrix 5,6 --samples 9 --repetitions 2 --off-resonance");
   ASSERT_EQ(json["figures"].size(), 2u);

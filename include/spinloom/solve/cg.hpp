@@ -70,10 +70,15 @@ using CgObserver = std::function<Next(const CgStep<Real>&)>;
 /// Devices  b and x on the host, or on the one GPU of A. There alpha, beta and the residual stay on the GPU and the host
 ///          reads them while the next iteration runs; an observer sees the x of its iteration, which costs a wait each
 /// Accuracy dot products and norms in double
+/// Preconditioner  M, self-adjoint and positive on what A reaches, near the inverse of A, of A's shape and device; null
+///          for none. Then z = M r takes the place of r: alpha = (r.z) / (p.A p), p = z + ((r.z)_next / (r.z)) p. The
+///          residual remains |b - A x| / |b|. NotConverged when r.z is negative. On a GPU the numbers then come to the
+///          host in every step.
 /// Source   Hestenes & Stiefel 1952, J. Res. Natl. Bur. Stand. 49(6):409
 template <class Real>
 CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::complex<Real>>> b,
             const CgOptions& options, std::type_identity_t<View<std::complex<Real>>> x,
-            const std::type_identity_t<CgObserver<Real>>& observe = {});
+            const std::type_identity_t<CgObserver<Real>>& observe = {},
+            const LinearOperator<Real>* preconditioner = nullptr);
 
 }  // namespace spinloom

@@ -1,0 +1,270 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "spinloom/core/error.hpp"
+#include "spinloom/core/interrupt.hpp"
+#include "spinloom/runtime/threads.hpp"
+#include "stencil/multigrid/state.hpp"
+
+namespace spinloom::stencil {
+namespace {
+
+using namespace multigrid;
+
+void check_options(const PoissonOptions& o) {
+  if (o.cycles < 0) throw ArgumentError(fmt::format("poisson: cycle limit {}, expected 0 or more", o.cycles));
+  if (!(o.tolerance >= 0 && o.tolerance < 1))
+    throw ArgumentError(
+        fmt::format("poisson: tolerance {}, expected a relative residual in [0, 1)", o.tolerance));
+  if (o.smoothing < 1 || o.smoothing > 8)
+    throw ArgumentError(fmt::format("poisson: {} smoothing sweeps, expected 1 to 8", o.smoothing));
+}
+
+/// One right side of a solve: dense numbers with a stride, 2 for a part of complex ones.
+template <class T>
+struct Side {
+  const T* f;
+  T* u;
+  Index stride;
+  bool has_boundary_values;
+};
+
+/// What the values on the grid's faces add to f.
+template <class T>
+void add_boundary_values(const PoissonProblem<T>& p, const Level<T>& l, T* f) {
+  const Layout& g = l.layout;
+  const std::size_t first = 3 - p.shape.size();
+  for (std::size_t a = first; a < 3; ++a)
+    for (const bool high : {false, true}) {
+      const auto& faces = high ? p.high : p.low;
+      if (faces.empty() || faces[a - first].value == 0) continue;
+      const double h = p.spacing.empty() ? 1 : p.spacing[a - first], v = faces[a - first].value;
+      const double add = faces[a - first].kind == Boundary::Kind::dirichlet ? 2 / (h * h) * v : v / h;
+      std::array<Index, 3> from{0, 0, 0}, to = g.n;
+      from[a] = high ? g.n[a] - 1 : 0;
+      to[a] = from[a] + 1;
+      for (Index z = from[0]; z < to[0]; ++z)
+        for (Index y = from[1]; y < to[1]; ++y)
+          for (Index x = from[2]; x < to[2]; ++x) f[place(g, z, y, x)] += T(add);
+    }
+}
+
+template <class T>
+class Solver {
+ public:
+  Solver(const typename Multigrid<T>::State& state, const PoissonOptions& options, const Side<T>& side)
+      : s_(state),
+        o_(options),
+        side_(side),
+        gradients_(wants_gradients()),
+        work_(state.levels, gradients_ ? *state.gradients : *state.cycles, gradients_ ? 3 : 0),
+        kind_{options.smoothing, gradients_} {}
+
+  PoissonResult run() {
+    const Level<T>& l = s_.levels[0];
+    x_ = gradients_ ? work_.extra(0) : work_.u(0);
+    r_ = work_.f(0);
+    const double removed = right_side();
+    load(l, side_.u, side_.stride, x_);
+    remove_means<T>(s_, x_);
+    fill_outside(l, x_);
+    const double start = std::sqrt(dot(l, x_, x_));
+    size_ = std::sqrt(dot(l, r_, r_));
+    if (!std::isfinite(size_) || !std::isfinite(start) || !std::isfinite(removed))
+      throw ArgumentError(
+          fmt::format("poisson: {} holds values that are not finite, or too large to be squared",
+                      std::isfinite(start) ? "the right side" : "the starting u"));
+    result_.singular_parts = s_.parts.singular;
+    const double whole = std::hypot(size_, std::sqrt(removed));
+    result_.removed = whole > 0 ? std::sqrt(removed) / whole : 0;
+    // What rounding left of a right side that was taken away is not to be solved for.
+    if (size_ <= 4 * std::numeric_limits<T>::epsilon() * whole) {
+      for (Index i = 0; i < l.layout.cells(); ++i) side_.u[i * side_.stride] = T(0);
+      result_.converged = true;
+      result_.reason = "converged: nothing of the right side is left to solve for, and u is 0";
+      result_.history = {0.0};
+      return result_;
+    }
+    if (gradients_)
+      iterate_gradients(start == 0);
+    else
+      iterate_cycles();
+    remove_means<T>(s_, x_);
+    store(l, x_, side_.u, side_.stride);
+    result_.residual = result_.history.back();
+    result_.converged = result_.residual <= o_.tolerance;
+    return result_;
+  }
+
+ private:
+  bool wants_gradients() const {
+    using Method = PoissonOptions::Method;
+    return o_.method == Method::conjugate_gradients ||
+           (o_.method == Method::automatic && s_.levels[0].is_weighted);
+  }
+  double right_side() {
+    const Level<T>& l = s_.levels[0];
+    load(l, side_.f, side_.stride, r_);
+    if (side_.has_boundary_values) add_boundary_values(s_.problem, l, r_);
+    return remove_means<T>(s_, r_);
+  }
+
+  /// Tells of a cycle's residual; true when it was the last.
+  bool is_last(double residual, bool is_exact = true) {
+    const int k = result_.cycles;
+    if (!std::isfinite(residual))
+      throw NotConverged(
+          fmt::format("poisson: the residual is {} after {} cycles; do the values overflow?", residual, k));
+    result_.history.push_back(residual);
+    const auto stop = [&](PoissonStop why, const char* words) {
+      result_.stop = why;
+      result_.reason = fmt::format("{} after {} cycles at a relative residual of {:.2e}", words, k, residual);
+      return true;
+    };
+    if (o_.observe && !o_.observe(k, residual)) return stop(PoissonStop::observer, "stopped by the observer");
+    if (is_exact && residual <= o_.tolerance) return stop(PoissonStop::converged, "converged");
+    if (residual < 0.9 * mark_) {
+      mark_ = residual;
+      marked_at_ = k;
+    }
+    if (k - marked_at_ >= 4) return stop(PoissonStop::stagnated, "stagnated (the residual no longer falls)");
+    if (k == o_.cycles) return stop(PoissonStop::cycle_limit, "stopped at the cycle limit");
+    return false;
+  }
+
+  void iterate_cycles() {
+    const Level<T>& l = s_.levels[0];
+    std::vector<double> norms(static_cast<std::size_t>(l.layout.n[0] * l.layout.n[1]));
+    const auto relative = [&] { return std::sqrt(sum_of(norms)) / size_; };
+    run_pass<T>(l, nullptr, {{Step::Kind::residual_norm}}, {x_, r_, nullptr, nullptr, &norms});
+    while (!is_last(relative())) {
+      check_interrupt();
+      v_cycle(s_.levels, work_, 0, kind_, &norms);
+      ++result_.cycles;
+    }
+  }
+
+  /// r = f - A x afresh, |r| / |f|.
+  double residual_of_x() {
+    const Level<T>& l = s_.levels[0];
+    right_side();
+    apply(l, x_, work_.extra(2));
+    axpy(l, -1, work_.extra(2), r_);
+    remove_means<T>(s_, r_);  // rounding of sums that are 0
+    return std::sqrt(dot(l, r_, r_)) / size_;
+  }
+
+  void iterate_gradients(bool from_zero) {
+    const Level<T>& l = s_.levels[0];
+    T *p = work_.extra(1), *q = work_.extra(2), *z = work_.u(0);
+    double residual = from_zero ? 1 : residual_of_x(), rz_before = 0;
+    bool is_exact = true, fresh = true;
+    while (!is_last(residual, is_exact)) {
+      check_interrupt();
+      // z = M r
+      zero(z);
+      v_cycle<T>(s_.levels, work_, 0, kind_, nullptr);
+      const double rz = dot(l, r_, z);
+      if (fresh) {
+        zero(p);
+        axpy(l, 1, z, p);
+      } else {
+        xpay(l, z, rz / rz_before, p);
+      }
+      fresh = false;
+      rz_before = rz;
+      apply(l, p, q);
+      const double curvature = dot(l, p, q);
+      ++result_.cycles;
+      if (!(rz > 0 && curvature > 0)) {  // rounding is all that is left
+        residual = residual_of_x();
+        is_exact = fresh = true;
+        continue;
+      }
+      axpy(l, rz / curvature, p, x_);
+      axpy(l, -rz / curvature, q, r_);
+      residual = std::sqrt(dot(l, r_, r_)) / size_;
+      is_exact = false;
+      if (residual <= o_.tolerance || result_.cycles == o_.cycles) {
+        residual = residual_of_x();
+        is_exact = fresh = true;
+      }
+    }
+    if (!is_exact) result_.history.back() = residual_of_x();
+  }
+
+  void zero(T* field) {
+    parallel_blocks(s_.levels[0].layout.size, Index{1} << 18,
+                    [&](Index begin, Index end, int) { std::fill(field + begin, field + end, T(0)); });
+  }
+
+  const typename Multigrid<T>::State& s_;
+  const PoissonOptions& o_;
+  Side<T> side_;
+  bool gradients_;
+  Workspace<T> work_;
+  CycleKind kind_;
+  PoissonResult result_;
+  T *x_ = nullptr, *r_ = nullptr;
+  double size_ = 0, mark_ = std::numeric_limits<double>::infinity();
+  int marked_at_ = 0;
+};
+
+template <class T>
+void check_views(const Shape& shape, const PoissonOptions& options, View<const T> f, View<T> u) {
+  check_options(options);
+  require_shape("poisson", "the right side", f.shape, shape);
+  require_shape("poisson", "the solution", u.shape, shape);
+  if (f.device.kind == DeviceKind::cuda || u.device.kind == DeviceKind::cuda)
+    throw ArgumentError(
+        "poisson: an array lies on a GPU; multigrid works on the host, transfer() brings it there");
+}
+
+PoissonResult nothing_to_do() {
+  PoissonResult r;
+  r.converged = true;
+  r.reason = "converged: the grid has no cells";
+  r.history = {0.0};
+  return r;
+}
+
+}  // namespace
+
+template <class Real>
+PoissonResult Multigrid<Real>::solve(View<const Real> f, const PoissonOptions& options, View<Real> u) const {
+  check_views(shape(), options, f, u);
+  if (f.size() == 0) return nothing_to_do();
+  return Solver<Real>(*state_, options, {f.data, u.data, 1, true}).run();
+}
+
+template <class Real>
+PoissonResult Multigrid<Real>::solve(View<const std::complex<Real>> f, const PoissonOptions& options,
+                                     View<std::complex<Real>> u) const {
+  check_views(shape(), options, f, u);
+  if (f.size() == 0) return nothing_to_do();
+  const Real* in = reinterpret_cast<const Real*>(f.data);
+  Real* out = reinterpret_cast<Real*>(u.data);
+  PoissonResult real = Solver<Real>(*state_, options, {in, out, 2, true}).run();
+  if (real.stop == PoissonStop::observer) return real;
+  PoissonResult imaginary = Solver<Real>(*state_, options, {in + 1, out + 1, 2, false}).run();
+  return real.converged && (!imaginary.converged || imaginary.cycles > real.cycles) ? imaginary : real;
+}
+
+template <class Real>
+PoissonResult solve_poisson(PoissonProblem<Real> problem, std::type_identity_t<View<const Real>> f,
+                            const PoissonOptions& options, std::type_identity_t<View<Real>> u) {
+  return Multigrid<Real>(std::move(problem)).solve(f, options, u);
+}
+
+#define SPINLOOM_INSTANTIATE(T)                                                                    \
+  template PoissonResult Multigrid<T>::solve(View<const T>, const PoissonOptions&, View<T>) const; \
+  template PoissonResult Multigrid<T>::solve(View<const std::complex<T>>, const PoissonOptions&,   \
+                                             View<std::complex<T>>) const;                         \
+  template PoissonResult solve_poisson(PoissonProblem<T>, View<const T>, const PoissonOptions&, View<T>);
+SPINLOOM_INSTANTIATE(float)
+SPINLOOM_INSTANTIATE(double)
+
+}  // namespace spinloom::stencil
