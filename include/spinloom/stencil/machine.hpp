@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct Rates {
   friend bool operator==(const Rates&, const Rates&) = default;
 };
 
+/// One cache per level, as the model wants them; where the system says nothing, 32 KiB, 1 MiB and 32 MiB for all.
+std::vector<CacheFacts> usable_caches(const Hardware& hardware);
+
 /// What the performance model knows of a machine. rates[t][k] are those between cache k and what lies behind it: the
 /// next cache, or memory; with one thread (t = 0) and with `threads` (t = 1). Rates may be given by hand.
 struct Machine {
@@ -24,8 +28,6 @@ struct Machine {
   std::vector<CacheFacts> caches;  ///< level 1 first, one per level
   int threads = 1;
   std::vector<Rates> rates[2];
-  /// "4 threads; L1 32 KiB; L2 1 MiB; L3 32 MiB shared by 4; memory 41 GB/s read, 62 copied past the caches"
-  std::string to_string() const;
 };
 
 /// Measures a machine's rates again and again; its arrays stay. A first measure() takes about 0.3 s, most of it to make
@@ -35,8 +37,7 @@ struct Machine {
 /// Threads  one call at a time
 class RateMeter {
  public:
-  /// With the caches of this machine and the library's thread count. Where the system says nothing of caches, 32 KiB,
-  /// 1 MiB and 32 MiB are taken, and caches_known is false.
+  /// With the caches of this machine and the library's thread count; see usable_caches().
   RateMeter();
   ~RateMeter();
   RateMeter(RateMeter&&) noexcept;

@@ -81,6 +81,20 @@ Prediction predict_traffic(const ModelInput& input);
 /// Errors   ArgumentError as above, and where rates or in_core do not fit
 Prediction predict(const ModelInput& input);
 
+/// A prediction beside what was measured.
+struct Report {
+  Prediction predicted;
+  double bandwidth =
+      0;             ///< [bytes/s] that memory gives to this mixture of reads and writes, with all threads
+  double glups = 0;  ///< measured
+  double implied_bytes_per_update =
+      0;  ///< bandwidth / measured speed: above the model's where memory is not the limit
+  double share_of_bandwidth = 0;  ///< the model's bytes at the measured speed, of the bandwidth
+  double predicted_over_measured = 0;
+};
+/// Errors   ArgumentError for a speed that is not above 0
+Report report(const Prediction& predicted, int threads, double measured_glups);
+
 /// The schedule as these kernels carry it out: planes at once, prefetching and streaming that they were not compiled
 /// for are taken away.
 template <class T>

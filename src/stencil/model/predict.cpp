@@ -92,6 +92,23 @@ Prediction predict(const ModelInput& in) {
   return p;
 }
 
+Report report(const Prediction& predicted, int threads, double measured_glups) {
+  if (!(measured_glups > 0))
+    throw ArgumentError(
+        fmt::format("stencil report: a measured speed of {} GLUP/s; it is above 0", measured_glups));
+  Report r;
+  r.predicted = predicted;
+  r.glups = measured_glups;
+  const double seconds = predicted.transfer.empty() ? 0 : predicted.transfer.back();
+  if (seconds > 0) {
+    r.bandwidth = predicted.bytes_per_update * threads / seconds;
+    r.implied_bytes_per_update = r.bandwidth / (measured_glups * 1e9);
+    r.share_of_bandwidth = predicted.bytes_per_update * measured_glups * 1e9 / r.bandwidth;
+  }
+  r.predicted_over_measured = predicted.glups / measured_glups;
+  return r;
+}
+
 template <class T>
 Schedule effective(const std::vector<Kernel<T>>& chain, Schedule s) {
   // What every kernel of the chain has: the one with the least counts.

@@ -38,10 +38,8 @@ struct RateMeter::State {
     Hardware h = detect_hardware();
     machine.cpu_name = h.cpu_name;
     machine.threads = thread_count();
-    for (const CacheFacts& c : h.caches)
-      if (machine.caches.empty() || c.level > machine.caches.back().level) machine.caches.push_back(c);
-    known = !machine.caches.empty();
-    if (!known) machine.caches = {{1, 32 << 10, 1}, {2, 1 << 20, 1}, {3, 32 << 20, machine.threads}};
+    machine.caches = usable_caches(h);
+    known = !h.caches.empty();
     for (auto& r : machine.rates) r.resize(machine.caches.size());
     // Past the caches: four times the last one in both arrays together, 256 MiB at most, a quarter of what is free.
     const std::int64_t last = machine.caches.back().bytes, free = h.memory_available_bytes / 4;
@@ -104,6 +102,14 @@ struct RateMeter::State {
     }
   }
 };
+
+std::vector<CacheFacts> usable_caches(const Hardware& h) {
+  std::vector<CacheFacts> caches;
+  for (const CacheFacts& c : h.caches)
+    if (caches.empty() || c.level > caches.back().level) caches.push_back(c);
+  if (caches.empty()) caches = {{1, 32 << 10, 1}, {2, 1 << 20, 1}, {3, 32 << 20, std::max(1, h.cores)}};
+  return caches;
+}
 
 RateMeter::RateMeter() : state_(std::make_unique<State>()) {}
 RateMeter::~RateMeter() = default;

@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <cmath>
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/stencil/model.hpp"
@@ -56,22 +55,21 @@ Chain chain_of(const std::vector<Definition>& definitions, int planes) {
   return c;
 }
 
-double bytes_rows(const Footprint& f, double row_bytes, int planes, bool stream) {
+/// Bytes of what is read again: the rest passes through the other half of the cache.
+double bytes_rows(const Footprint& f, double row_bytes) {
   double rows = 0;
-  for (const auto& r : f.reads) rows += r.row_span;
-  for (const auto& w : f.writes)
-    if (!w.has_its_line && !stream) rows += planes;
+  for (const auto& r : f.reads)
+    if (r.y_span > 0) rows += r.row_span;
   return rows * row_bytes;
 }
 /// Layers of a block of `rows` rows: a + b rows; the two numbers.
-std::pair<double, double> bytes_layers(const Footprint& f, double row_bytes, int planes, bool stream) {
+std::pair<double, double> bytes_layers(const Footprint& f, double row_bytes, int planes) {
   double fixed = 0, per_row = 0;
   for (const auto& r : f.reads) {
+    if (r.z_span == 0) continue;
     per_row += r.z_span + planes;
     fixed += double(r.z_span + planes) * r.y_span;
   }
-  for (const auto& w : f.writes)
-    if (!w.has_its_line && !stream) per_row += planes;
   return {fixed * row_bytes, per_row * row_bytes};
 }
 
@@ -223,10 +221,10 @@ Prediction predict_traffic(const ModelInput& in) {
     double most_rows = b.n[1];
     for (const Footprint& f : c.kernels) {
       const double row_bytes = e * (b.columns + f.x_span);
-      const auto [fixed, per_row] = bytes_layers(f, row_bytes, planes, s.stream && t.depth == 0);
-      lc.bytes_rows = std::max(lc.bytes_rows, bytes_rows(f, row_bytes, planes, s.stream && t.depth == 0));
+      const auto [fixed, per_row] = bytes_layers(f, row_bytes, planes);
+      lc.bytes_rows = std::max(lc.bytes_rows, bytes_rows(f, row_bytes));
       lc.bytes_layers = std::max(lc.bytes_layers, fixed + per_row * swept.rows);
-      most_rows = std::min(most_rows, std::floor((kept_share * lc.share - fixed) / per_row));
+      if (per_row > 0) most_rows = std::min(most_rows, std::floor((kept_share * lc.share - fixed) / per_row));
     }
     lc.most_rows = static_cast<Index>(std::max(0.0, most_rows));
     lc.bytes_steps = t.bytes;
