@@ -41,9 +41,9 @@ struct RateMeter::State {
     machine.caches = usable_caches(h);
     known = !h.caches.empty();
     for (auto& r : machine.rates) r.resize(machine.caches.size());
-    // Past the caches: four times the last one in both arrays together, 256 MiB at most, a quarter of what is free.
+    // Past the caches: four times the last one in each array, 256 MiB at most, a quarter of what is free in both.
     const std::int64_t last = machine.caches.back().bytes, free = h.memory_available_bytes / 4;
-    std::int64_t bytes = std::min<std::int64_t>(2 * last, std::int64_t{128} << 20);
+    std::int64_t bytes = std::min<std::int64_t>(4 * last, std::int64_t{256} << 20);
     if (free > 0) bytes = std::min(bytes, free / 2);
     const Index threads = machine.threads;
     length = part_of(bytes / threads);
@@ -55,49 +55,50 @@ struct RateMeter::State {
     });
   }
 
-  /// Seconds of `passes` passes by each of the first `threads` parts.
-  double time(Index threads, Index part, Index passes, void (*pass)(State&, float*, float*, Index)) {
-    return seconds_of([&] {
-      parallel_blocks(threads, 1, [&](Index t, Index, int) {
-        for (Index p = 0; p < passes; ++p)
-          pass(*this, from.data() + t * length, to.data() + t * length, part);
-      });
-    });
-  }
+  using Pass = void (*)(State&, float*, float*, Index);
   static void read(State& s, float* a, float*, Index n) { s.sink = read_all(a, n); }
   static void update(State&, float* a, float*, Index n) { update_all(a, n); }
   static void stream(State&, float* a, float* b, Index n) { copy_past_caches(a, n, b); }
 
+  /// Floats per second of the first `threads` threads together, each on its own part, `chunk` at a time and `passes`
+  /// times in all. A thread's median chunk stands for it: chunks in which something else had the core do not count.
+  double rate(Index threads, Index part, Index chunk, Index passes, Pass pass) {
+    std::vector<double> rates(static_cast<std::size_t>(threads));
+    parallel_blocks(threads, 1, [&](Index t, Index, int) {
+      std::vector<double> seconds;
+      float *a = from.data() + t * length, *b = to.data() + t * length;
+      for (Index p = 0; p < passes; ++p)
+        for (Index i = 0; i + chunk <= part; i += chunk)
+          seconds.push_back(seconds_of([&] { pass(*this, a + i, b + i, chunk); }));
+      const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+      std::nth_element(seconds.begin(), middle, seconds.end());
+      rates[static_cast<std::size_t>(t)] = double(chunk) / std::max(1e-9, *middle);
+    });
+    double sum = 0;
+    for (const double r : rates) sum += r;
+    return sum * sizeof(float);
+  }
+
   void measure_cache(std::size_t k) {
-    // A set that is past cache k and well within the next one.
-    const CacheFacts& next = machine.caches[k + 1];
+    const CacheFacts &here = machine.caches[k], &next = machine.caches[k + 1];
     for (const Index threads : {Index{1}, Index{machine.threads}}) {
-      const Index sharing = std::min<Index>(threads, next.shared_by);
-      const Index part = std::min(length, part_of(std::max<std::int64_t>(
-                                              next.bytes / sharing / 2,
-                                              std::min(2 * machine.caches[k].bytes, next.bytes / sharing))));
-      const double bytes = double(part * threads) * sizeof(float);
-      const Index passes = std::max<Index>(2, (Index{2} << 20) / (part * Index{sizeof(float)}));
-      double least[2] = {1e30, 1e30};
-      for (int repetition = 0; repetition < 6; ++repetition) {
-        least[0] = std::min(least[0], time(threads, part, passes, read) / double(passes));
-        least[1] = std::min(least[1], time(threads, part, passes, update) / double(passes));
-      }
+      // A set that is past cache k and well within a thread's share of the next one.
+      const std::int64_t share = next.bytes / std::min<std::int64_t>(threads, std::max(1, next.shared_by));
+      const Index part = std::min(length, part_of(std::max(share / 2, std::min(4 * here.bytes, share))));
+      const Index passes = std::max<Index>(9, (Index{4} << 20) / (part * Index{sizeof(float)}));
       Rates& r = machine.rates[threads == 1 ? 0 : 1][k];
-      r.read = bytes / least[0];
-      r.update = 2 * bytes / least[1];
+      r = {rate(threads, part, part, passes, read), 2 * rate(threads, part, part, passes, update), 0};
       if (machine.threads == 1) machine.rates[1][k] = r;
     }
   }
   void measure_memory() {
     const std::size_t k = machine.caches.size() - 1;
     for (const Index threads : {Index{1}, Index{machine.threads}}) {
-      const double bytes = double(length * threads) * sizeof(float);
-      const auto rate = [&](double counted, auto pass) {
-        return counted * bytes / time(threads, length, 1, pass);
-      };
+      const Index part = threads == 1 ? length * machine.threads : length;
+      const Index chunk = std::min(part, part_of(std::int64_t{2} << 20));
       Rates& r = machine.rates[threads == 1 ? 0 : 1][k];
-      r = {rate(1, read), rate(2, update), rate(2, stream)};
+      r = {rate(threads, part, chunk, 1, read), 2 * rate(threads, part, chunk, 1, update),
+           2 * rate(threads, part, chunk, 1, stream)};
       if (machine.threads == 1) machine.rates[1][k] = r;
     }
   }

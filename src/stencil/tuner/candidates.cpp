@@ -82,7 +82,20 @@ std::vector<Candidate> candidates(ModelInput input, const std::vector<Boundaries
     if (chosen.size() + kept >= most || (!chosen.empty() && of_kind(c.schedule.kind) >= 5)) continue;
     chosen.push_back(c);
   }
-  return chosen;
+  // In turn from each kind, so that trials which end early have met them all.
+  std::vector<Candidate> turns;
+  for (std::size_t turn = 0; turns.size() < chosen.size(); ++turn)
+    for (const Kind kind : {chosen.front().schedule.kind, Kind::sweep, Kind::diamond, Kind::overlapped,
+                            Kind::wavefront, Kind::naive}) {
+      std::size_t seen = 0;
+      for (const Candidate& c : chosen) {
+        if (c.schedule.kind != kind || seen++ != turn) continue;
+        if (std::none_of(turns.begin(), turns.end(),
+                         [&](const Candidate& t) { return t.schedule == c.schedule; }))
+          turns.push_back(c);
+      }
+    }
+  return turns;
 }
 
 }  // namespace spinloom::stencil
