@@ -63,6 +63,7 @@ Json prediction_json(const st::ModelInput& in, const st::Prediction& p) {
             {"in_core_seconds", p.in_core},
             {"in_cache_seconds", p.in_cache},
             {"memory_seconds", p.transfer.back()},
+            {"overlap", p.overlap},
             {"roofline_glups", p.roofline_glups},
             {"glups", p.glups},
             {"glups_by_threads", p.glups_at},

@@ -59,6 +59,7 @@ struct Prediction {
   double in_cache = 0;  ///< [s] per update and thread: memory apart, all that the caches cost included
   std::vector<double>
       transfer;               ///< [s] per update and thread for each entry of `traffic`, all threads at work
+  double overlap = 1;         ///< p below
   double roofline_glups = 0;  ///< with all threads: what memory or the row kernel alone would allow
   double glups = 0;           ///< with all threads (ECM)
   std::vector<double> glups_at;  ///< with 1, 2, .. threads
@@ -71,12 +72,12 @@ struct Prediction {
 /// Errors   ArgumentError for an empty chain or a machine without caches
 Prediction predict_traffic(const ModelInput& input);
 
-/// The same with times: that of the caches and that of memory overlap in part,
+/// The same with times: that of the caches and that of memory overlap more, the longer the rows are,
 ///
-///   seconds(n) = (in_cache^p + memory(n)^p)^(1/p),  p = 1.5,  memory(n) = n * bytes / bandwidth with n threads
+///   seconds(n) = (in_cache^p + memory(n)^p)^(1/p),   memory(n) = n * bytes / bandwidth with n threads
 ///
-/// where the sum (p = 1) is the ECM model's for a machine that overlaps nothing, and the larger one (p to infinity) the
-/// roofline. See docs/stencil-model.md.
+/// with p = 1, the ECM model's sum, for rows up to 4 KiB, and p = 4, near the roofline, from 64 KiB on. See
+/// docs/stencil-model.md.
 ///
 /// Errors   ArgumentError as above, and where rates or in_core do not fit
 Prediction predict(const ModelInput& input);
