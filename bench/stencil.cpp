@@ -7,6 +7,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "spinloom/stencil/builtin.hpp"
+#include "spinloom/stencil/model.hpp"
 #include "spinloom/stencil/stepper.hpp"
 #include "stream_kernels.hpp"
 
@@ -166,10 +167,27 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
                       [&s = steppers.back()] { s.run(100); },
                       {}});
 
+  // The model's speed of the spatial variant, from rates measured in the same rounds.
+  st::RateMeter meter;
+  st::ModelInput model;
+  model.machine = meter.measure();
+  for (const auto& k : kernels) model.chain.push_back(*k.definition);
+  model.layout = fields.grids[0].layout();
+  model.element_bytes = sizeof(T);
+  model.schedule = st::effective(kernels, st::parse_schedule(spatial));
+  model.in_core = st::measure_in_core(kernels, model.layout.n[2], model.schedule);
+  std::vector<double> predicted, predicted_over_measured;
   for (int round = -1; round < rounds; ++round)
     for (Variant& v : variants) {
+      if (round >= 0 && v.name == "spatial") {
+        model.machine = meter.measure_memory();
+        model.in_cache = st::measure_in_cache(kernels, model.layout, model.schedule, model.machine);
+        predicted.push_back(st::predict(model).glups);
+      }
       const double seconds = time_once(v.run).seconds / double(v.steps) / v.points;
       if (round >= 0) v.seconds.push_back(seconds);
+      if (round >= 0 && v.name == "spatial")
+        predicted_over_measured.push_back(predicted.back() * 1e9 * seconds);
     }
   const auto ratio = [&](const Variant& v, const Variant& against) {
     std::vector<double> r;
@@ -197,6 +215,10 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
                    {"ratio_to_spatial", ratio(v, variants[2])},
                    {"ratio_to_resident", ratio(v, variants[4])},
                    {"relative_error", 0}};
+    if (v.name == "spatial") {
+      figure["predicted_glups"] = median(predicted);
+      figure["predicted_over_measured"] = median(predicted_over_measured);
+    }
     result.figures.push_back(figure);
   }
 }

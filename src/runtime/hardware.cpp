@@ -4,7 +4,10 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <fstream>
+#include <sstream>
 
 #include "spinloom/runtime/threads.hpp"
 
@@ -32,15 +35,71 @@ std::string best_simd_target() {
   return hwy::TargetName(static_cast<decltype(hwy::SupportedTargets())>(supported & (~supported + 1)));
 }
 
+/// First word of a file; empty when there is none.
+std::string word_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word;
+  return word;
+}
+
+/// "32K", "1024K", "36M" or plain bytes; 0 for anything else.
+std::int64_t bytes_of(const std::string& text) {
+  std::size_t digits = 0;
+  while (digits < text.size() && digits < 12 && std::isdigit(static_cast<unsigned char>(text[digits])) != 0)
+    ++digits;
+  if (digits == 0 || digits + 1 < text.size()) return 0;
+  const std::int64_t value = std::stoll(text.substr(0, digits));
+  if (digits == text.size()) return value;
+  const char unit = text[digits];
+  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : unit == 'G' ? value << 30 : 0;
+}
+
+/// How many numbers a list like "0-3,8-11" names; 1 when it cannot be read.
+int count_listed(const std::string& list) {
+  std::istringstream parts(list);
+  int count = 0;
+  for (std::string part; std::getline(parts, part, ',');) {
+    int first = 0, last = 0;
+    char dash = 0;
+    std::istringstream range(part);
+    if (!(range >> first)) return std::max(1, count);
+    count += range >> dash >> last && dash == '-' && last >= first ? last - first + 1 : 1;
+  }
+  return std::max(1, count);
+}
+
 }  // namespace
+
+std::vector<CacheFacts> read_caches(const std::string& folder) {
+  std::vector<CacheFacts> caches;
+  for (int index = 0; index < 16; ++index) {
+    const std::string entry = folder + "/index" + std::to_string(index) + "/";
+    const std::string level = word_of(entry + "level"), type = word_of(entry + "type");
+    const std::int64_t bytes = bytes_of(word_of(entry + "size"));
+    if (level.size() != 1 || level[0] < '1' || level[0] > '9' || bytes <= 0 || type == "Instruction")
+      continue;
+    caches.push_back({level[0] - '0', bytes, count_listed(word_of(entry + "shared_cpu_list"))});
+  }
+  std::sort(caches.begin(), caches.end(),
+            [](const CacheFacts& a, const CacheFacts& b) { return a.level < b.level; });
+  return caches;
+}
 
 Hardware detect_hardware() {
   Hardware h;
   h.cpu_name = cpu_name();
   h.cores = thread_count();
   h.simd_target = best_simd_target();
-  for (const int level : {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE})
-    if (const long bytes = sysconf(level); bytes > 0) h.cache_bytes.push_back(bytes);
+  // The system's own list knows what a guest may use of a cache; the C library's, what the processor was sold with.
+  h.caches = read_caches();
+  for (const CacheFacts& cache : h.caches) h.cache_bytes.push_back(cache.bytes);
+  if (h.caches.empty())
+    for (const int level : {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE})
+      if (const long bytes = sysconf(level); bytes > 0) {
+        h.cache_bytes.push_back(bytes);
+        h.caches.push_back({static_cast<int>(h.cache_bytes.size()), bytes, 1});
+      }
   struct sysinfo info {};
   if (sysinfo(&info) == 0) h.memory_bytes = static_cast<std::int64_t>(info.totalram) * info.mem_unit;
   h.memory_available_bytes = available_memory();

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
+
+#include "runtime/cache_folder.hpp"
 
 namespace spinloom::cuda {
 namespace {
@@ -100,17 +101,6 @@ void KernelCache::shrink() const {
   }
 }
 
-KernelCache default_kernel_cache() {
-  const auto set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const auto folder = set("SPINLOOM_CACHE_DIR"); !folder.empty()) return KernelCache(folder);
-  if (const auto folder = set("XDG_CACHE_HOME"); !folder.empty())
-    return KernelCache(fs::path(folder) / "spinloom");
-  if (const auto home = set("HOME"); !home.empty())
-    return KernelCache(fs::path(home) / ".cache" / "spinloom");
-  return KernelCache({});
-}
+KernelCache default_kernel_cache() { return KernelCache(cache_folder()); }
 
 }  // namespace spinloom::cuda

@@ -30,8 +30,7 @@ class KernelCache {
   std::uintmax_t limit_;
 };
 
-/// In $SPINLOOM_CACHE_DIR, $XDG_CACHE_HOME/spinloom or ~/.cache/spinloom, the first that is set; none
-/// otherwise.
+/// In cache_folder().
 KernelCache default_kernel_cache();
 
 }  // namespace spinloom::cuda

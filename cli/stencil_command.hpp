@@ -1,0 +1,117 @@
+#pragma once
+#include "common.hpp"
+#include "spinloom/stencil/builtin.hpp"
+#include "spinloom/stencil/stepper.hpp"
+#include "spinloom/stencil/tuner.hpp"
+
+/// What the commands under `spinloom stencil` share.
+namespace stencil_command {
+
+namespace st = spinloom::stencil;
+using spinloom::Index;
+
+struct Options : Common {
+  std::string name, matrix = "256,256,256", schedule, boundary = "dirichlet 0", precision = "double";
+  Index steps = 10;
+  std::vector<double> params;
+  bool has_measured = false, is_fresh = false;
+};
+
+/// The stencil and its grids; each command makes what it needs of them.
+template <class T>
+struct Case {
+  std::vector<st::Kernel<T>> kernels;
+  st::GridProblem problem;
+  std::vector<double> params;
+  st::GridLayout layout;
+
+  explicit Case(const Options& o) : kernels(st::builtin_kernels<T>(o.name)) {
+    problem.shape = parse_matrix("--matrix", o.matrix);
+    int fields = 0;
+    for (const auto& k : kernels) {
+      const st::Halo one(k.view().reach());
+      fields = std::max(fields, k.view().fields());
+      for (std::size_t a = 0; a < 3; ++a) {
+        problem.halo.low[a] = std::max(problem.halo.low[a], one.low[a]);
+        problem.halo.high[a] = std::max(problem.halo.high[a], one.high[a]);
+      }
+    }
+    layout = st::make_layout(problem.shape, problem.halo, sizeof(T));
+    const st::Boundary boundary = st::parse_boundary(o.boundary);
+    st::Boundaries faces{{boundary, boundary, boundary}, {boundary, boundary, boundary}};
+    if (problem.shape.size() == 2) faces.low[1] = faces.high[1] = {};
+    problem.fields.assign(static_cast<std::size_t>(fields), faces);
+    const auto& known = st::find_builtin(o.name).params;
+    for (std::size_t p = 0; p < known.size(); ++p)
+      params.push_back(p < o.params.size() ? o.params[p] : known[p].second);
+  }
+};
+
+/// Grids of a case: a bump in the middle of field 0; the other fields are 0.1, below the wave equation's limit of
+/// stability.
+template <class T>
+struct Grids {
+  std::vector<st::Grid<T>> grids;
+  std::vector<st::FieldGrids<T>> bound;
+
+  Grids(const Case<T>& c, const st::Boundary& boundary) {
+    const auto& shape = c.problem.shape;
+    grids.reserve(2 * c.problem.fields.size());
+    for (int f = 0; f < static_cast<int>(c.problem.fields.size()); ++f) {
+      const auto add = [&]() -> st::Grid<T>& {
+        grids.emplace_back(shape, c.problem.halo, boundary);
+        auto& g = grids.back();
+        const auto& n = g.layout().n;
+        const auto value = [n, f](Index z, Index y, Index x) {
+          const bool inside = std::abs(2 * z + 1 - n[0]) * 4 <= n[0] + 3 &&
+                              std::abs(2 * y + 1 - n[1]) * 4 <= n[1] + 3 &&
+                              std::abs(2 * x + 1 - n[2]) * 4 <= n[2] + 3;
+          return T(f > 0 ? 0.1 : inside ? 1 : 0);
+        };
+        if (shape.size() == 2)
+          g.fill([&](Index y, Index x) { return value(y, 0, x); });
+        else
+          g.fill(value);
+        return g;
+      };
+      st::Grid<T>& current = add();
+      if (c.kernels[0].view().reads(f, st::TimeLevel::previous))
+        bound.push_back({current, add()});
+      else
+        bound.push_back({current});
+    }
+  }
+};
+
+/// --schedule as it was given, or found: "best" and "tuned" look for one.
+template <class T>
+st::Schedule chosen_schedule(const Options& o, const Case<T>& c, const Console& console) {
+  st::TuneOptions options;
+  options.steps = o.steps;
+  options.log = console.log();
+  options.progress = console.progress();
+  if (o.schedule == "best") return st::best_schedule(c.kernels, c.problem, options).schedule;
+  if (o.schedule == "tuned") return st::tune(c.kernels, c.problem, options).schedule;
+  return st::parse_schedule(o.schedule);
+}
+
+/// Everything that the model needs but for the rates of memory, measured or counted.
+template <class T>
+st::ModelInput model_input(const Case<T>& c, const st::Schedule& schedule, Index steps,
+                           const st::Machine& machine) {
+  st::ModelInput in;
+  for (const auto& k : c.kernels) in.chain.push_back(*k.definition);
+  in.layout = c.layout;
+  in.element_bytes = sizeof(T);
+  in.schedule = st::effective(c.kernels, schedule);
+  in.steps = steps;
+  in.machine = machine;
+  return in;
+}
+
+Json run(const Options& o, const Console& console);
+/// The object that is printed with --json, and the text without.
+std::pair<Json, std::string> model(const Options& o, const Console& console);
+std::pair<Json, std::string> tune(const Options& o, const Console& console);
+
+}  // namespace stencil_command

@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "spinloom/core/error.hpp"
+#include "spinloom/runtime/threads.hpp"
+#include "stencil_command.hpp"
+
+namespace stencil_command {
+namespace {
+
+template <class T>
+Json run_case(const Options& o, const Console& console) {
+  const Case<T> c(o);
+  const st::BuiltinInfo& info = st::find_builtin(o.name);
+  if (o.params.size() > info.params.size())
+    throw spinloom::ArgumentError(fmt::format("stencil run: {} values of --param, {} has {}", o.params.size(),
+                                              o.name, info.params.size()));
+  const st::Boundary boundary = st::parse_boundary(o.boundary);
+  const st::Schedule schedule = chosen_schedule(o, c, console);
+  Grids<T> grids(c, boundary);
+  st::Stepper<T> stepper(c.kernels, grids.bound, schedule);
+  Json params = Json::object();
+  for (std::size_t p = 0; p < info.params.size(); ++p) {
+    stepper.set(static_cast<int>(p), c.params[p]);
+    params[info.params[p].first] = c.params[p];
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  stepper.run(o.steps, console.progress());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  Json results = Json::array();
+  for (const auto& b : grids.bound) {
+    const auto a = b.current->to_array();
+    double sum = 0, least = a.empty() ? 0 : double(a[0]), most = least;
+    for (const T v : a) {
+      sum += double(v);
+      least = std::min(least, double(v));
+      most = std::max(most, double(v));
+    }
+    results.push_back({{"sum", sum}, {"min", least}, {"max", most}});
+  }
+  // What the model says that each update moves, and the bandwidth that this comes to at the speed measured.
+  st::Machine machine;
+  machine.threads = spinloom::thread_count();
+  machine.caches = st::usable_caches(spinloom::detect_hardware());
+  const double bytes = st::predict_traffic(model_input(c, schedule, o.steps, machine)).bytes_per_update;
+  const double points = double(spinloom::count(c.problem.shape)) * double(o.steps) * double(c.kernels.size());
+  const double glups = seconds > 0 ? points / seconds * 1e-9 : 0;
+  return {{"stencil", o.name},
+          {"expression", to_string(*c.kernels[0].definition)},
+          {"instructions", c.kernels[0].rows.target},
+          {"matrix", c.problem.shape},
+          {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
+          {"schedule", to_string(stepper.schedule())},
+          {"boundary", to_string(boundary)},
+          {"params", params},
+          {"steps", o.steps},
+          {"threads", spinloom::thread_count()},
+          {"seconds", seconds},
+          {"glups", glups},
+          {"bytes_per_update", bytes},
+          {"bytes_per_second", bytes * glups * 1e9},
+          {"fields", results}};
+}
+
+}  // namespace
+
+Json run(const Options& o, const Console& console) {
+  return o.precision == "float" ? run_case<float>(o, console) : run_case<double>(o, console);
+}
+
+}  // namespace stencil_command
