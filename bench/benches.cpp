@@ -17,6 +17,8 @@ const std::vector<Bench>& benches() {
        takes_matrix | takes_patch | runs_on_gpu, bench_nlm},
       {"stencil", "stencil sweeps and temporal blocking against the speed of memory",
        takes_matrix | takes_stencil, bench_stencil},
+      {"ranks", "a grid shared by the processes of mpirun against as many threads", takes_matrix,
+       bench_ranks},
   };
   return all;
 }

@@ -8,6 +8,7 @@
 #include "spinloom/runtime/threads.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/stepper.hpp"
+#include "stencil_ranks.hpp"
 
 namespace {
 
@@ -144,9 +145,10 @@ Command add_stencil(CLI::App& program) {
       ->check(CLI::IsMember({"float", "double"}))
       ->capture_default_str();
   run_app->add_option("--param", o->params, "values of the stencil's parameters, in order");
+  const auto run_on_ranks = declare_stencil_ranks(*run_app);
   declare_common(*run_app, *o, with_threads);
   return {
-      app, [o] {
+      app, [o, run_on_ranks] {
         o->start();
         try {
           st::parse_schedule(o->schedule);
@@ -159,6 +161,9 @@ Command add_stencil(CLI::App& program) {
           throw CLI::ValidationError("--boundary", e.what());
         }
         const Console console = o->console();
+        if (run_on_ranks({o->name, o->matrix, o->schedule, o->boundary, o->precision, o->steps, o->params},
+                         console))
+          return;
         const Json json = o->precision == "float" ? run<float>(*o, console) : run<double>(*o, console);
         console.result(
             json,

@@ -24,6 +24,8 @@ void require_peer(const Communicator& c, const char* what, int peer, int tag) {
 
 }  // namespace
 
+bool Communicator::has_agreed_to_fail() const { return group_ && group_->has_agreed_to_fail(); }
+
 Message Communicator::sending(const void* data, std::size_t bytes, int to, int tag) const {
   require_peer(*this, "a message from", to, tag);
   return Message(group_->message(rank_, true, const_cast<void*>(data), bytes, to, tag));
@@ -121,7 +123,7 @@ void Communicator::agree(const std::function<void()>& work) const {
   if (verdict.failed_rank == size()) return;
   words.resize(static_cast<std::size_t>(verdict.length));
   broadcast(words.data(), words.size());
-  group_->end_alike();
+  group_->agree_to_fail();
   if (failure) std::rethrow_exception(failure);
   throw Error(fmt::format("rank {}: {}", verdict.failed_rank, words));
 }

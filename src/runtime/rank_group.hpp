@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+
 #include "runtime/mailbox.hpp"
 #include "runtime/meeting.hpp"
 #include "spinloom/runtime/communicator.hpp"
@@ -27,8 +29,9 @@ class RankGroup {
                                                 int tag) {
     return mailbox_.end_of(rank, sends, data, bytes, peer, tag);
   }
-  /// All ranks have failed alike and are about to end: none has to end the others.
-  virtual void end_alike() {}
+  /// All ranks have failed alike: where they are about to end, none has to end the others.
+  void agree_to_fail() { has_agreed_to_fail_ = true; }
+  bool has_agreed_to_fail() const { return has_agreed_to_fail_; }
   /// A device has failed: ends what waits for it on the others, which may never end by itself. Does not wait.
   virtual void give_up() {}
   virtual bool has_given_up() const { return false; }
@@ -44,6 +47,7 @@ class RankGroup {
   Mailbox mailbox_;
   std::mutex run_guard_;
   std::vector<Index> counts_;
+  std::atomic<bool> has_agreed_to_fail_{false};
 };
 
 /// Ranks that add by way of the host's memory.

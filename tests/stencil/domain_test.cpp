@@ -31,11 +31,18 @@ Faces random_faces(std::mt19937& random) {
   return faces;
 }
 
+struct Threads {
+  explicit Threads(int threads) { set_thread_count(threads); }
+  ~Threads() { set_thread_count(0); }
+};
+
 /// "" when all ranks together give the bits of one, else how they differ; "refused: .." when they say that they cannot.
 template <class T>
 std::string difference(int ranks, const Problem<T>& problem, const Sharing& how,
                        const std::vector<Grid<T>>& expected) {
   std::string words;
+  static int calls = 0;
+  const Threads mostly(++calls % 8 == 0 ? 2 : 1);  // a rank has its own already
   try {
     run_ranks(ranks_of(ranks), [&](const Communicator& c) {
       const std::string mine = difference_on(c, problem, how, expected);
@@ -144,7 +151,7 @@ TEST(Domain, GivesTheBitsOfOneRankForEverySplit) {
   int done = 0;
   for (const char* name : {"27-point", "wave", "red-black"}) {
     Problem<float> p = builtin_problem<float>(find_builtin(name), random);
-    p.shape = {24, 20, 70};
+    p.shape = {20, 17, 70};
     for (const bool wraps : {false, true}) {
       p.faces = wraps ? Faces{{{periodic(), periodic()}, {periodic(), periodic()}, {periodic(), periodic()}}}
                       : Faces{{{reflect(), none()}, {neumann(0.2), clamp()}, {none(), dirichlet(1)}}};
@@ -160,7 +167,7 @@ TEST(Domain, GivesTheBitsOfOneRankForEverySplit) {
           }
     }
   }
-  EXPECT_EQ(done, 6 * 38);
+  EXPECT_EQ(done, 6 * 26);
 }
 
 struct Summed {  // a sum and a maximum that ride along
@@ -219,7 +226,11 @@ TEST(Domain, RefusesInWordsWhatItCannotSplit) {
                 }),
         "leave 0 to a part");
   holds(refusal(8, [&](const Communicator& c) { Domain({2, 3}, c, {}); }), "cannot be split over 8 ranks");
-  holds(refusal(3, [&](const Communicator& c) { Domain({20, 20}, c, {}, {{2, 2}, {}}); }), "4 parts along");
+  holds(refusal(3,
+                [&](const Communicator& c) {
+                  Domain({20, 20}, c, {}, {{2, 2}, {}});
+                }),
+        "a split into 4 parts");
   holds(refusal(4,
                 [&](const Communicator& c) {
                   Domain({20, 20}, c, {}, {{2, 1}, {}});
@@ -255,7 +266,7 @@ TEST(Domain, ChoosesTheLeastSurfaceAndCutsRowsLast) {
   EXPECT_EQ(split({512, 512, 512}, 4), "2 x 2 x 1");
   EXPECT_EQ(split({512, 512, 512}, 8), "4 x 2 x 1");
   EXPECT_EQ(split({4, 512, 512}, 4), "1 x 4 x 1");
-  EXPECT_EQ(split({3, 3, 512}, 8), "2 x 1 x 4");
+  EXPECT_EQ(split({3, 3, 512}, 8), "1 x 1 x 8");
   EXPECT_EQ(split({512, 512, 512}, 8, {0, 0, 2}), "2 x 2 x 2");
   EXPECT_EQ(split({100, 100}, 6), "3 x 2");
 }

@@ -47,6 +47,7 @@ class Communicator {
   /// Calls `work` on every rank; `work` may not talk to other ranks. Where it throws on some, all throw: a rank that failed
   /// its own exception, the others an Error with the words of the lowest that did.
   void agree(const std::function<void()>& work) const;
+  bool has_agreed_to_fail() const;  ///< agree() has thrown on all ranks since the group was made
 
  private:
   void send_now(const void* data, std::size_t bytes, int to) const;

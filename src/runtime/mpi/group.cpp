@@ -123,17 +123,6 @@ class MpiEnd final : public Message::End {
   bool is_active_ = false;
 };
 
-bool ends_alike = false;
-
-/// With status 0, or when all ranks end, MPI is ended in good order, together; else this rank ends the others, which might
-/// wait for it forever.
-void at_exit(int status, void*) {
-  if (status == 0 || ends_alike)
-    loaded().adapter->shut_down();
-  else
-    loaded().adapter->abort(status);
-}
-
 class MpiGroup final : public RankGroup {
  public:
   MpiGroup(int rank, int size)
@@ -144,7 +133,6 @@ class MpiGroup final : public RankGroup {
                                         int tag) override {
     return std::make_unique<MpiEnd>(sends, data, bytes, peer, tag);
   }
-  void end_alike() override { ends_alike = true; }
 
   void sum(int, void* data, Index count, bool is_double) override {
     is_double ? sum_of(static_cast<double*>(data), count) : sum_of(static_cast<float*>(data), count);
@@ -192,6 +180,15 @@ class MpiGroup final : public RankGroup {
   const int rank_;
 };
 
+/// With status 0, or where all ranks fail alike, MPI is ended in good order, together; else this rank ends the others, which
+/// might wait for it forever.
+void at_exit(int status, void* group) {
+  if (status == 0 || static_cast<MpiGroup*>(group)->has_agreed_to_fail())
+    loaded().adapter->shut_down();
+  else
+    loaded().adapter->abort(status);
+}
+
 /// What an mpirun leaves in the environment of the processes that it starts.
 int number(const char* name) {
   const char* text = std::getenv(name);
@@ -202,14 +199,15 @@ Communicator start_up() {
   if (!loaded().problem.empty()) throw BackendUnavailable("MPI", loaded().problem);
   int rank = 0, size = 1;
   check(loaded().adapter->start_up(rank, size), "MPI_Init");
-  on_exit(at_exit, nullptr);
   if (size != launched_ranks())
     throw BackendUnavailable(
         "MPI",
         fmt::format("mpirun started {} processes and {} sees {}: the module {} is for another MPI than "
                     "that mpirun; build it with the other, and point SPINLOOM_MPI to it",
                     launched_ranks(), loaded().adapter->library(), size, loaded().file));
-  return {std::make_shared<MpiGroup>(rank, size), rank};
+  const auto group = std::make_shared<MpiGroup>(rank, size);
+  on_exit(at_exit, group.get());  // kept as long as the process
+  return {group, rank};
 }
 
 }  // namespace

@@ -95,6 +95,17 @@ void check_whole(const Domain& domain, const std::vector<Kernel<T>>& chain,
             fmt::format("domain stepper: {} takes a sum row by row, and rows are cut into {} parts; "
                         "split other axes",
                         d.name, domain.parts()[a]));
+    // Seen past the end of a periodic axis, what the caller put outside of a slower axis would be that of the other end.
+    for (std::size_t slower = 0; slower < a; ++slower)
+      for (const Boundaries& b : boundaries)
+        for (const Boundary& face : {b.low[slower], b.high[slower]})
+          if (domain.is_periodic(static_cast<int>(a)) && face.kind == Boundary::Kind::none &&
+              need.depth.low[a] + need.depth.high[a] > 0 &&
+              need.reach.low[slower] + need.reach.high[slower] > 0)
+            throw ArgumentError(fmt::format(
+                "domain stepper: {} is periodic and split, and corners outside of {} are the caller's own: "
+                "leave {} whole",
+                axis, axis_names[layout.rank - 2][slower], axis));
     // A mirror at the last point shows as many points behind it as the stencil reaches out.
     const Index low = layout.n[a] / domain.parts()[a];
     const Index high = layout.n[a] - layout.n[a] * (domain.parts()[a] - 1) / domain.parts()[a];
@@ -128,7 +139,7 @@ DomainStepper<T>::State::State(const std::vector<Kernel<T>>& chain,
   const Rim need = rim_of(definitions);
   for (std::size_t a = 0; a < 3; ++a)
     for (const auto& [have, one] : {std::pair{domain.rim().depth.low[a], need.depth.low[a]},
-                                     std::pair{domain.rim().depth.high[a], need.depth.high[a]}})
+                                    std::pair{domain.rim().depth.high[a], need.depth.high[a]}})
       if (domain.parts()[a] > 1 && one > 0)
         steps_between = steps_between == 0 ? have / one : std::min(steps_between, have / one);
 
