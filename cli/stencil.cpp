@@ -150,6 +150,10 @@ Command add_stencil(CLI::App& program) {
   return {
       app, [o, run_on_ranks] {
         o->start();
+        const Console console = o->console();
+        if (run_on_ranks({o->name, o->matrix, o->schedule, o->boundary, o->precision, o->steps, o->params},
+                         console))
+          return;
         try {
           st::parse_schedule(o->schedule);
         } catch (const spinloom::ArgumentError& e) {
@@ -160,10 +164,6 @@ Command add_stencil(CLI::App& program) {
         } catch (const spinloom::ArgumentError& e) {
           throw CLI::ValidationError("--boundary", e.what());
         }
-        const Console console = o->console();
-        if (run_on_ranks({o->name, o->matrix, o->schedule, o->boundary, o->precision, o->steps, o->params},
-                         console))
-          return;
         const Json json = o->precision == "float" ? run<float>(*o, console) : run<double>(*o, console);
         console.result(
             json,

@@ -22,25 +22,39 @@ struct RankOptions {
   int steps_between = 1;
 };
 
+/// What an option's text stands for; where it cannot be read, the option is to blame.
+template <class Parse>
+auto as_option(const char* option, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const spinloom::ArgumentError& e) {
+    throw CLI::ValidationError(option, e.what());
+  }
+}
+
 /// The same start as on one rank: a bump in the middle of field 0, 0.1 in the others.
 template <class T>
 Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, const Console& console) {
   const st::BuiltinInfo& info = st::find_builtin(what.name);
   const auto kernels = st::builtin_kernels<T>(what.name);
-  const spinloom::Shape shape = parse_matrix("--matrix", what.matrix);
-  const st::Boundary boundary = st::parse_boundary(what.boundary);
-  const bool is_periodic = boundary.kind == st::Boundary::Kind::periodic;
+  spinloom::Shape shape;
+  st::Boundary boundary;
+  st::Schedule schedule;
   std::unique_ptr<st::Domain> domain;
   std::vector<st::DomainGrid<T>> grids;
   std::vector<st::DomainFields<T>> fields;
   std::unique_ptr<st::DomainStepper<T>> stepper;
   c.agree([&] {
+    shape = parse_matrix("--matrix", what.matrix);
+    boundary = as_option("--boundary", [&] { return st::parse_boundary(what.boundary); });
+    schedule = as_option("--schedule", [&] { return st::parse_schedule(what.schedule); });
     if (what.params.size() > info.params.size())
       throw spinloom::ArgumentError(fmt::format("stencil run: {} values of --param, {} has {}",
                                                 what.params.size(), what.name, info.params.size()));
     if (kernels[0].definition->rank != static_cast<int>(shape.size()))
       throw spinloom::ArgumentError(fmt::format("{} is written for {} axes, --matrix has {}", what.name,
                                                 kernels[0].definition->rank, shape.size()));
+    const bool is_periodic = boundary.kind == st::Boundary::Kind::periodic;
     st::DomainOptions options{{}, {is_periodic, is_periodic, is_periodic}};
     if (!how.split.empty()) options.split = parse_matrix("--split", how.split);
     domain = std::make_unique<st::Domain>(shape, c, st::rim_of(kernels, how.steps_between), options);
@@ -67,7 +81,7 @@ Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, 
     }
   });
   stepper = std::make_unique<st::DomainStepper<T>>(
-      kernels, fields, st::parse_schedule(what.schedule),
+      kernels, fields, schedule,
       how.exchange == "blocking" ? st::Exchanging::blocking : st::Exchanging::overlapped);
   Json params = Json::object();
   for (std::size_t p = 0; p < info.params.size(); ++p) {
@@ -160,9 +174,18 @@ std::function<bool(const StencilRun&, const Console&)> declare_stencil_ranks(CLI
                      "overlapped: inner points are computed meanwhile, by naive and sweep; or blocking")
           ->check(CLI::IsMember({"overlapped", "blocking"}))
           ->capture_default_str();
+  const auto share_cores = [&app](int ranks) {
+    const auto* threads = app.get_option_no_throw("--threads");
+    if (threads == nullptr || threads->count() == 0)
+      spinloom::set_thread_count(std::max(1, spinloom::thread_count() / ranks));
+  };
   return [=](const StencilRun& what, const Console& console) {
     const bool has_mpi = o->ranks == "mpi" || (o->ranks == "auto" && spinloom::launched_ranks() > 1);
-    if (has_mpi) return run_as_process(what, *o, console), true;
+    if (has_mpi) {
+      share_cores(spinloom::launched_ranks());
+      run_as_process(what, *o, console);
+      return true;
+    }
     if (o->ranks == "auto") {
       for (const auto* option : {split, between, exchange})
         if (option->count() > 0)
@@ -173,6 +196,7 @@ std::function<bool(const StencilRun&, const Console&)> declare_stencil_ranks(CLI
     int count = 0;
     if (!CLI::detail::lexical_cast(o->ranks, count) || count < 1 || count > 256)
       throw CLI::ValidationError("--ranks", "'" + o->ranks + "' is not auto, mpi, or a number from 1 to 256");
+    share_cores(count);
     run_ranks(spinloom::make_communicators(std::vector<spinloom::Device>(static_cast<std::size_t>(count))),
               [&](const Communicator& c) { run_and_tell(what, *o, c, console); });
     return true;

@@ -14,5 +14,5 @@ struct StencilRun {
 };
 
 /// --ranks, --split, --steps-between and --exchange of `stencil run`, declared on `app`. The function runs the stencil on
-/// ranks, where these ask for it or mpirun has started several; else it leaves the work to its caller and returns false.
+/// ranks, by default each on its share of the cores, where these ask for it or mpirun has started several; else it leaves the work to its caller and returns false.
 std::function<bool(const StencilRun& run, const Console& console)> declare_stencil_ranks(CLI::App& app);

@@ -151,7 +151,7 @@ TEST(Domain, GivesTheBitsOfOneRankForEverySplit) {
   int done = 0;
   for (const char* name : {"27-point", "wave", "red-black"}) {
     Problem<float> p = builtin_problem<float>(find_builtin(name), random);
-    p.shape = {20, 17, 70};
+    p.shape = {20, 18, 70};
     for (const bool wraps : {false, true}) {
       p.faces = wraps ? Faces{{{periodic(), periodic()}, {periodic(), periodic()}, {periodic(), periodic()}}}
                       : Faces{{{reflect(), none()}, {neumann(0.2), clamp()}, {none(), dirichlet(1)}}};
