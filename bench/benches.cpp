@@ -19,6 +19,8 @@ const std::vector<Bench>& benches() {
        takes_matrix | takes_stencil, bench_stencil},
       {"poisson", "a Poisson problem solved by multigrid, and a cycle's cost in plain sweeps", takes_matrix,
        bench_poisson},
+      {"ranks", "a grid shared by the processes of mpirun against as many threads", takes_matrix,
+       bench_ranks},
   };
   return all;
 }

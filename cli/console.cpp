@@ -15,12 +15,17 @@ std::string printable(std::string text) {
   return text;
 }
 
+bool is_silent = false;
+
 void put(const std::string& text) {
+  if (is_silent) return;
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }
 
 }  // namespace
+
+void silence() { is_silent = true; }
 
 void say(const std::string& line) { put(printable(line) + "\n"); }
 
@@ -31,6 +36,7 @@ void Console::note(const std::string& line) const {
 void Console::warning(const std::string& line) const { say("warning: " + line); }
 
 void Console::result(const Json& object, const std::string& text) const {
+  if (is_silent) return;
   if (json_)
     fmt::print("{}\n", object.dump());
   else if (!text.empty())

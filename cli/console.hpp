@@ -9,6 +9,8 @@ using Json = nlohmann::ordered_json;
 /// Writes `line` to stderr, control characters replaced: they come from files and would reach the terminal. An stderr
 /// that cannot be written is no reason to stop.
 void say(const std::string& line);
+/// From now on neither say() nor a result is written: another rank of the same command does that.
+void silence();
 
 /// The talk of a command. Notes, warnings and progress go to stderr; results to stdout: one JSON object with --json,
 /// else text.

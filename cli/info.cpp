@@ -21,13 +21,20 @@ std::string several_gpus(const spinloom::CudaStatus& cuda,
   return "used where --device names several GPUs, cuda:0,1";
 }
 
+/// Whether grids can be shared by processes here.
+std::string several_processes(const std::vector<spinloom::LibraryProbe>& probes) {
+  for (const auto& p : probes)
+    if (p.name == "MPI" && p.is_present) return "used by stencil run under mpirun";
+  return "not used: the module for MPI was not found";
+}
+
 /// Backends that this version has, and why each of the others is not used.
 Json backends(const spinloom::CudaStatus& cuda, const std::vector<spinloom::LibraryProbe>& probes) {
   return {{"cpu", "used"},
           {"reference", "used when asked for"},
           {"cuda", cuda.is_usable() ? "used where a command has a path for it" : "not used: " + cuda.problem},
           {"nccl", several_gpus(cuda, probes)},
-          {"mpi", "not used: this version has no MPI backend yet"}};
+          {"mpi", several_processes(probes)}};
 }
 
 Json describe(const spinloom::GpuInfo& gpu) {

@@ -3,6 +3,7 @@
 #include "commands.hpp"
 #include "spinloom/core/error.hpp"
 #include "stencil_command.hpp"
+#include "stencil_ranks.hpp"
 
 namespace {
 
@@ -84,6 +85,7 @@ Command add_stencil(CLI::App& program) {
               "planes=4 prefetch'",
               with_schedule | with_params);
   steps(run, *ran, 0, "steps");
+  const auto run_on_ranks = declare_stencil_ranks(*run);
   modelled->schedule = "best";
   auto* model = declare(
       *app, *modelled, "model",
@@ -102,8 +104,12 @@ Command add_stencil(CLI::App& program) {
   return {app, [=] {
             const auto chosen = run->parsed() ? ran : model->parsed() ? modelled : tuned;
             chosen->start();
-            require_texts(*chosen);
             const Console console = chosen->console();
+            if (run->parsed() && run_on_ranks({ran->name, ran->matrix, ran->schedule, ran->boundary,
+                                               ran->precision, ran->steps, ran->params},
+                                              console))
+              return;
+            require_texts(*chosen);
             if (run->parsed()) {
               const Json json = stencil_command::run(*ran, console);
               console.result(

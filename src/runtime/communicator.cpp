@@ -103,6 +103,7 @@ void run_ranks(const std::vector<Communicator>& ranks, const std::function<void(
   std::vector<std::exception_ptr> failures(ranks.size());
   const std::lock_guard one_run(group.run_guard());
   group.meeting().open();
+  group.mailbox().open();
   const auto run = [&](std::size_t r) {
     try {
       body(ranks[r]);
@@ -110,6 +111,7 @@ void run_ranks(const std::vector<Communicator>& ranks, const std::function<void(
       failures[r] = std::current_exception();
     }
     group.meeting().end();
+    group.mailbox().close(ranks[r].rank());
     if (failures[r] && is_of_a_device(failures[r])) group.give_up();
   };
   std::vector<std::thread> others;
@@ -119,6 +121,7 @@ void run_ranks(const std::vector<Communicator>& ranks, const std::function<void(
   } catch (...) {  // no thread to be had
     failures[0] = std::current_exception();
     group.meeting().end();
+    for (const Communicator& c : ranks) group.mailbox().close(c.rank());
   }
   for (std::thread& t : others) t.join();
   for (const auto& failure : failures)

@@ -1,26 +1,15 @@
 #include "spinloom/runtime/libraries.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "runtime/cuda/compiler.hpp"
 #include "runtime/cuda/cufft.hpp"
 #include "runtime/cuda/driver.hpp"
 #include "runtime/cuda/nccl.hpp"
-#include "runtime/dynamic_library.hpp"
+#include "runtime/mpi/module.hpp"
 
 namespace spinloom {
 namespace {
-
-struct Wanted {
-  const char* name;
-  std::vector<std::string> files;  ///< newest first
-  const char* remedy;
-};
-
-const std::vector<Wanted> others = {
-    {"MPI", {"libmpi.so.40", "libmpich.so.12"}, "comes with the package openmpi-bin or mpich"},
-};
 
 LibraryProbe describe(const char* name, const std::string& file, const std::string& version,
                       const std::string& problem) {
@@ -39,14 +28,11 @@ std::vector<LibraryProbe> probe_libraries() {
       describe("cuFFT", cuda::cufft_file(), cuda::cufft_version(), cuda::cufft_problem()),
       describe("NCCL", cuda::nccl_file(), cuda::nccl_version(), cuda::nccl_problem()),
   };
-  for (const Wanted& w : others) {
-    LibraryProbe probe{w.name, "", std::string("not found; ") + w.remedy, false};
-    if (const DynamicLibrary library = open_library(w.files)) {
-      probe = {w.name, library.file, "found as " + library.file, true};
-      dlclose(library.handle);  // it is not used yet
-    }
-    probes.push_back(std::move(probe));
-  }
+  const bool has_mpi = mpi::module_problem().empty();
+  probes.push_back({"MPI", mpi::module_file(),
+                    has_mpi ? fmt::format("found as {}, {}", mpi::module_file(), mpi::module_version())
+                            : "not used: " + mpi::module_problem(),
+                    has_mpi});
   return probes;
 }
 

@@ -1,4 +1,7 @@
 #pragma once
+#include <atomic>
+
+#include "runtime/mailbox.hpp"
 #include "runtime/meeting.hpp"
 #include "spinloom/runtime/communicator.hpp"
 
@@ -8,7 +11,7 @@ namespace spinloom {
 class RankGroup {
  public:
   explicit RankGroup(std::vector<Device> devices)
-      : devices_(std::move(devices)), meeting_(size()), counts_(devices_.size()) {}
+      : devices_(std::move(devices)), meeting_(size()), mailbox_(size()), counts_(devices_.size()) {}
   virtual ~RankGroup() = default;
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
@@ -16,10 +19,19 @@ class RankGroup {
   int size() const { return static_cast<int>(devices_.size()); }
   Device device(int rank) const { return devices_[static_cast<std::size_t>(rank)]; }
   Meeting& meeting() { return meeting_; }
+  Mailbox& mailbox() { return mailbox_; }
   virtual std::string name() const = 0;
 
   /// `count` real numbers at `data` on the rank's device, of double precision or single.
   virtual void sum(int rank, void* data, Index count, bool is_double) = 0;
+  /// One end of a message of host memory, of ranks that are threads of this process.
+  virtual std::unique_ptr<Message::End> message(int rank, bool sends, void* data, std::size_t bytes, int peer,
+                                                int tag) {
+    return mailbox_.end_of(rank, sends, data, bytes, peer, tag);
+  }
+  /// All ranks have failed alike: where they are about to end, none has to end the others.
+  void agree_to_fail() { has_agreed_to_fail_ = true; }
+  bool has_agreed_to_fail() const { return has_agreed_to_fail_; }
   /// A device has failed: ends what waits for it on the others, which may never end by itself. Does not wait.
   virtual void give_up() {}
   virtual bool has_given_up() const { return false; }
@@ -32,8 +44,10 @@ class RankGroup {
  private:
   std::vector<Device> devices_;
   Meeting meeting_;
+  Mailbox mailbox_;
   std::mutex run_guard_;
   std::vector<Index> counts_;
+  std::atomic<bool> has_agreed_to_fail_{false};
 };
 
 /// Ranks that add by way of the host's memory.

@@ -62,10 +62,18 @@ struct Plan {
 /// How rows are computed: 0 plainly, 1 fetching ahead, 2 fetching ahead with results past the caches.
 enum Way : int { plain = 0, fetching = 1, streaming = 2 };
 
+/// Points [begin, end) along z, y, x.
+struct Box {
+  std::array<Index, 3> begin{}, end{};
+  bool is_empty() const { return begin[0] >= end[0] || begin[1] >= end[1] || begin[2] >= end[2]; }
+};
+
 /// Computes level l on planes [z0, z1), rows [y0, y1), whole rows in blocks of `columns` (0: unbroken), and lets the
-/// halo follow.
+/// halo follow. Of the rows, points [x0, x1) alone where that is asked for: x0 at the start of a cache line, x1 = -1 the
+/// end; a row's halo is right when all of it has been computed.
 template <class T>
-void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, Index y1, Way way);
+void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, Index y1, Way way, Index x0 = 0,
+                  Index x1 = -1);
 
 /// The entry of a row-function table for that many planes (1, 2, 4) and way, or a simpler one that is there; `planes`
 /// becomes what it computes at once.
@@ -77,6 +85,9 @@ void finish_streaming();
 
 template <class T>
 void run_sweep(const Plan<T>& plan, Index first_level, Index levels);
+/// Level l on the points of a box alone, whose x begins at the start of a cache line.
+template <class T>
+void sweep_box(const Plan<T>& plan, Index l, const Box& box);
 template <class T>
 void run_diamond(const Plan<T>& plan, Index first_level, Index levels);
 template <class T>

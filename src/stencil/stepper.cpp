@@ -7,21 +7,13 @@
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
-#include "stencil/plan.hpp"
+#include "stencil/stepper_state.hpp"
 
 namespace spinloom::stencil {
 
 template <class T>
-struct Stepper<T>::State {
-  Plan<T> plan;
-  std::vector<FieldGrids<T>> grids;
-  std::vector<Grid<T>> spare;  ///< second arrays of evolving fields without a grid of their own
-  std::vector<int> spare_of;   ///< per field: index into spare, or -1
-
-  Grid<T>* other(std::size_t field) {
-    if (grids[field].previous != nullptr) return grids[field].previous;
-    return spare_of[field] < 0 ? nullptr : &spare[static_cast<std::size_t>(spare_of[field])];
-  }
+struct Stepper<T>::State : StepperState<T> {
+  using StepperState<T>::StepperState;
 };
 
 namespace {
@@ -74,10 +66,13 @@ Stepper<T>::Stepper(const Kernel<T>& kernel, const std::vector<FieldGrids<T>>& f
 template <class T>
 Stepper<T>::Stepper(const std::vector<Kernel<T>>& chain, const std::vector<FieldGrids<T>>& fields,
                     const Schedule& schedule)
-    : state_(std::make_unique<State>()) {
+    : state_(std::make_unique<State>(chain, fields, schedule)) {}
+
+template <class T>
+StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::vector<FieldGrids<T>>& fields,
+                              const Schedule& schedule)
+    : grids(fields) {
   check_grids(fields);
-  Plan<T>& plan = state_->plan;
-  state_->grids = fields;
   plan.layout = fields[0].current->layout();
   plan.schedule = schedule;
   plan.chain = chain;
@@ -114,7 +109,7 @@ Stepper<T>::Stepper(const std::vector<Kernel<T>>& chain, const std::vector<Field
       plan.levels.push_back({static_cast<int>(c), colour});
   }
   plan.params.resize(static_cast<std::size_t>(std::max(params, 1)));
-  state_->spare_of.assign(fields.size(), -1);
+  spare_of.assign(fields.size(), -1);
   const auto swaps_at = [&](std::size_t kernel, std::size_t f) {
     const ProgramView p = chain[kernel].view();
     return !p.red_black && p.evolves(static_cast<int>(f));
@@ -125,16 +120,16 @@ Stepper<T>::Stepper(const std::vector<Kernel<T>>& chain, const std::vector<Field
     for (std::size_t a = 0; a < 3; ++a)
       plan.periodic[a] |= field.is_read_around && boundaries[f].low[a].kind == Boundary::Kind::periodic;
     if (field.swaps && fields[f].previous == nullptr) {
-      state_->spare_of[f] = static_cast<int>(state_->spare.size());
-      state_->spare.emplace_back(fields[f].current->shape(), plan.layout.halo);
+      spare_of[f] = static_cast<int>(spare.size());
+      spare.emplace_back(fields[f].current->shape(), plan.layout.halo);
     }
   }
   plan.flips_per_step.assign(fields.size(), 0);
-  for (const auto& level : plan.levels) {
+  for (const auto& each : plan.levels) {
     plan.flips.push_back(plan.flips_per_step);
     for (std::size_t f = 0; f < fields.size(); ++f)
       plan.flips_per_step[f] = static_cast<char>(plan.flips_per_step[f] ^
-                                                 char(swaps_at(static_cast<std::size_t>(level.kernel), f)));
+                                                 char(swaps_at(static_cast<std::size_t>(each.kernel), f)));
   }
   for (const auto& k : chain)
     if (k.view().reduction_count > 0)
@@ -163,57 +158,85 @@ const Schedule& Stepper<T>::schedule() const {
 }
 
 template <class T>
-void Stepper<T>::run(Index steps, const Progress& progress) {
-  if (steps < 0) throw ArgumentError(fmt::format("stepper: {} steps, expected 0 or more", steps));
-  Plan<T>& plan = state_->plan;
-  const auto& n = plan.layout.n;
+void StepperState<T>::fill_halos() {
   for (std::size_t f = 0; f < plan.fields.size(); ++f) {
     auto& field = plan.fields[f];
-    Grid<T>& grid = *state_->grids[f].current;
+    Grid<T>& grid = *grids[f].current;
     field.rules = HaloRules<T>(plan.layout, grid.boundaries());
     field.rules.fill(grid.origin());
     field.origin[0] = field.origin[1] = grid.origin();
-    if (Grid<T>* other = state_->other(f)) {
-      field.origin[1] = other->origin();
-      copy_outside(grid, *other);
-    }
+    if (Grid<T>* second = other(f)) field.origin[1] = second->origin();
   }
-  if (n[0] * n[1] * n[2] == 0) return;
+  level = 0;
+}
 
-  const Index per_step = static_cast<Index>(plan.levels.size());
+template <class T>
+void StepperState<T>::copy_halos() {
+  for (std::size_t f = 0; f < grids.size(); ++f)
+    if (Grid<T>* second = other(f)) copy_outside(*grids[f].current, *second);
+}
+
+template <class T>
+Index StepperState<T>::batch() const {
+  using Kind = Schedule::Kind;
+  // A whole run at once suits diamonds best; cut only so that an interrupt or a progress bar is served.
+  return plan.schedule.kind == Kind::overlapped
+             ? plan.schedule.steps
+             : std::max<Index>(1, plan.schedule.steps) * (plan.schedule.kind == Kind::diamond ? 256 : 1);
+}
+
+template <class T>
+void StepperState<T>::advance(Index steps) {
   using Kind = Schedule::Kind;
   const Kind kind = plan.schedule.kind;
-  // A whole run at once suits diamonds best; cut only so that an interrupt or a progress bar is served.
-  const Index batch = kind == Kind::overlapped
-                          ? plan.schedule.steps
-                          : std::max<Index>(1, plan.schedule.steps) * (kind == Kind::diamond ? 256 : 1);
-  Index level = 0;
+  const Index levels = steps * static_cast<Index>(plan.levels.size());
+  if (kind == Kind::naive || kind == Kind::sweep)
+    run_sweep(plan, level, levels);
+  else if (kind == Kind::diamond)
+    run_diamond(plan, level, levels);
+  else if (kind == Kind::wavefront)
+    run_wavefront(plan, level, levels);
+  else {
+    run_overlapped(plan, level, levels);
+    // Whatever the number of levels, the result is in the other array; its halo is filled whole.
+    for (auto& field : plan.fields) {
+      if (!field.swaps) continue;
+      std::swap(field.origin[0], field.origin[1]);
+      if (field.rules.moves()) field.rules.fill(field.origin[0]);
+    }
+    return;
+  }
+  level += levels;
+}
+
+template <class T>
+void StepperState<T>::hand_back() {
+  for (std::size_t f = 0; f < plan.fields.size(); ++f)
+    if (plan.fields[f].swaps && plan.current(level, f) != grids[f].current->origin())
+      grids[f].current->swap_values(*other(f));
+}
+
+template struct StepperState<float>;
+template struct StepperState<double>;
+template struct StepperState<cfloat>;
+template struct StepperState<cdouble>;
+
+template <class T>
+void Stepper<T>::run(Index steps, const Progress& progress) {
+  if (steps < 0) throw ArgumentError(fmt::format("stepper: {} steps, expected 0 or more", steps));
+  state_->fill_halos();
+  state_->copy_halos();
+  const auto& n = state_->plan.layout.n;
+  if (n[0] * n[1] * n[2] == 0) return;
+  const Index batch = state_->batch();
   for (Index done = 0; done < steps;) {
     check_interrupt();
-    const Index part = std::min(batch, steps - done), levels = part * per_step;
-    if (kind == Kind::naive || kind == Kind::sweep)
-      run_sweep(plan, level, levels);
-    else if (kind == Kind::diamond)
-      run_diamond(plan, level, levels);
-    else if (kind == Kind::wavefront)
-      run_wavefront(plan, level, levels);
-    else {
-      run_overlapped(plan, level, levels);
-      // Whatever the number of levels, the result is in the other array; its halo is filled whole.
-      for (auto& field : plan.fields) {
-        if (!field.swaps) continue;
-        std::swap(field.origin[0], field.origin[1]);
-        if (field.rules.moves()) field.rules.fill(field.origin[0]);
-      }
-    }
-    if (kind != Kind::overlapped) level += levels;
+    const Index part = std::min(batch, steps - done);
+    state_->advance(part);
     done += part;
     if (progress) progress("stencil", static_cast<double>(done) / static_cast<double>(steps), "");
   }
-  // The grids that the caller knows hold the last step; with prev(u) the other one holds the step before.
-  for (std::size_t f = 0; f < plan.fields.size(); ++f)
-    if (plan.fields[f].swaps && plan.current(level, f) != state_->grids[f].current->origin())
-      state_->grids[f].current->swap_values(*state_->other(f));
+  state_->hand_back();
 }
 
 template <class T>

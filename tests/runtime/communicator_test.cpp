@@ -1,5 +1,7 @@
 #include "spinloom/runtime/communicator.hpp"
 
+#include <cstdlib>
+
 #include "devices.hpp"
 #include "rank_tests.hpp"
 #include "spinloom/core/devices.hpp"
@@ -44,6 +46,89 @@ TEST_P(Rehearsal, RunsRankZeroOnTheCallersThreadAndEachOtherOnItsOwn) {
   EXPECT_EQ(std::set<std::thread::id>(threads.begin(), threads.end()).size(), ranks_.size());
 }
 
+TEST_P(Rehearsal, PassesMessagesRoundInTheOrderTheyWereStarted) {
+  run_ranks(ranks_, [&](const Communicator& c) {
+    if (c.size() == 1) return;
+    const int next = (c.rank() + 1) % c.size(), before = (c.rank() + c.size() - 1) % c.size();
+    int out[2] = {}, in[2] = {};
+    // The second end of each pair is posted late on some ranks, and one end serves many times.
+    Message sending[2] = {c.sending(&out[0], sizeof(int), next, 5), c.sending(&out[1], sizeof(int), next, 5)};
+    Message receiving = c.receiving(&in[0], sizeof(int), before, 5),
+            last = c.receiving(&in[1], sizeof(int), before, 5);
+    for (int turn = 0; turn < 50; ++turn) {
+      out[0] = 1000 * c.rank() + turn;
+      out[1] = -out[0];
+      if (c.rank() % 2 == 0) receiving.start();
+      for (Message& m : sending) m.start();
+      if (c.rank() % 2 != 0) receiving.start();
+      last.start();
+      last.wait();
+      receiving.wait();
+      for (Message& m : sending) m.wait();
+      EXPECT_EQ(in[0], 1000 * before + turn);
+      EXPECT_EQ(in[1], -in[0]);
+    }
+  });
+}
+
+TEST_P(Rehearsal, GathersBroadcastsAndAgrees) {
+  run_ranks(ranks_, [&](const Communicator& c) {
+    const auto all = c.gather(std::vector<double>(static_cast<std::size_t>(c.rank() + 1), c.rank()));
+    EXPECT_EQ(static_cast<int>(all.size()), c.rank() == 0 ? c.size() * (c.size() + 1) / 2 : 0);
+    double value = c.rank() == c.size() - 1 ? 42 : 0;
+    c.broadcast(&value, sizeof value, c.size() - 1);
+    EXPECT_EQ(value, 42);
+    c.barrier();
+    c.agree([] {});
+    EXPECT_FALSE(c.has_agreed_to_fail());
+  });
+  const auto ranks = make_communicators(std::vector<Device>(static_cast<std::size_t>(GetParam())));
+  run_ranks(ranks, [&](const Communicator& c) {
+    const std::string words = words_of([&] {
+      c.agree([&] {
+        if (c.rank() == c.size() - 1) throw ShapeError("the last one fails");
+      });
+    });
+    EXPECT_NE(words.find("the last one fails"), std::string::npos) << words;
+    EXPECT_EQ(c.has_agreed_to_fail(), c.size() > 1);
+  });
+}
+
+TEST_P(Rehearsal, RefusesMessagesThatDoNotFit) {
+  if (GetParam() == 1) return;
+  const auto words = words_of([&] {
+    run_ranks(ranks_, [&](const Communicator& c) {
+      double x[4] = {};
+      if (c.rank() > 1) return;
+      Message m =
+          c.rank() == 0 ? c.sending(x, 3 * sizeof(double), 1, 0) : c.receiving(x, 4 * sizeof(double), 0, 0);
+      m.start();
+      m.wait();
+    });
+  });
+  EXPECT_NE(words.find("24 bytes were sent and 32 expected"), std::string::npos) << words;
+  run_ranks(ranks_, [&](const Communicator& c) {
+    double x = 0;
+    for (const auto& [peer, tag] : {std::pair{c.rank(), 0}, {-1, 0}, {c.size(), 0}, {0, 1 << 14}})
+      EXPECT_THROW(c.sending(&x, sizeof x, peer, tag), ArgumentError) << peer << " " << tag;
+  });
+}
+
+TEST_P(Rehearsal, WakesThoseWhoWaitForARankThatHasEnded) {
+  if (GetParam() == 1) return;
+  const auto words = words_of([&] {
+    run_ranks(ranks_, [&](const Communicator& c) {
+      if (c.rank() == 1) throw ArgumentError("the failure itself");
+      double x = 0;
+      // A chain: rank 0 waits for 1, 2 for 0, 3 for 2.
+      Message m = c.receiving(&x, sizeof x, c.rank() == 0 ? 1 : c.rank() == 2 ? 0 : 2, 0);
+      m.start();
+      m.wait();
+    });
+  });
+  EXPECT_EQ(words, "the failure itself");
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, Rehearsal, ::testing::Values(1, 2, 3, 4));
 
 TEST(Communicators, OfARankAloneLeaveSumsAsTheyAre) {
@@ -53,6 +138,21 @@ TEST(Communicators, OfARankAloneLeaveSumsAsTheyAre) {
   auto x = random_array<float>({100}, 1);
   alone.all_reduce_sum(x.view());
   EXPECT_TRUE(same_bits(x, random_array<float>({100}, 1)));
+}
+
+TEST(Communicators, SayInWordsWhyThereIsNoMpi) {
+  // In a process of its own: a module is looked for once.
+  EXPECT_EXIT(
+      {
+        setenv("SPINLOOM_MPI", "/nowhere/libspinloom_mpi.so", 1);
+        try {
+          make_mpi_communicator();
+        } catch (const BackendUnavailable& e) {
+          std::fputs(e.what(), stderr);
+        }
+        std::_Exit(3);
+      },
+      ::testing::ExitedWithCode(3), "module for MPI was not found .*nowhere");
 }
 
 TEST(Communicators, RefuseAMixOfDevicesInWords) {

@@ -12,8 +12,7 @@ struct LibraryProbe {
   bool is_present = false;
 };
 
-/// Looks for the CUDA driver, NVRTC, cuFFT, NCCL and MPI. All but the last stay open, as the CUDA backend
-/// uses them.
+/// Looks for the CUDA driver, NVRTC, cuFFT, NCCL and the module for MPI. All stay open, as the backends use them.
 std::vector<LibraryProbe> probe_libraries();
 
 }  // namespace spinloom

@@ -26,8 +26,10 @@ RowFunction<T> pick(const RowFunctions<T>& rows, int& planes, Way way) {
 }
 
 template <class T>
-void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, Index y1, Way way) {
+void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, Index y1, Way way, Index x0,
+                  Index x1) {
   if (y0 >= y1) return;
+  if (x1 < 0) x1 = plan.layout.n[2];
   const auto& level = plan.level(l);
   const std::size_t k = static_cast<std::size_t>(level.kernel);
   const Kernel<T>& kernel = plan.chain[k];
@@ -63,8 +65,8 @@ void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, In
     for (std::size_t r = 0; r < kernel.definition->reductions.size(); ++r)
       b.reduced[r] = const_cast<double*>(plan.reduced[r].data()) + z * g.n[1];
     b.colour = static_cast<int>((z + level.colour) & 1);
-    for (b.x0 = 0; b.x0 < g.n[2]; b.x0 = b.x1) {
-      b.x1 = std::min<Index>(g.n[2], b.x0 + columns);
+    for (b.x0 = x0; b.x0 < x1; b.x0 = b.x1) {
+      b.x1 = std::min<Index>(x1, b.x0 + columns);
       rows(b, kernel.state.get());
     }
     for (const Output& o : outputs) {
@@ -79,7 +81,7 @@ void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, In
 
 #define SPINLOOM_INSTANTIATE(T)                                    \
   template RowFunction<T> pick(const RowFunctions<T>&, int&, Way); \
-  template void compute_rows(const Plan<T>&, Index, Index, Index, Index, Index, Way);
+  template void compute_rows(const Plan<T>&, Index, Index, Index, Index, Index, Way, Index, Index);
 SPINLOOM_STENCIL_ELEMENTS(SPINLOOM_INSTANTIATE)
 
 }  // namespace spinloom::stencil

@@ -1,0 +1,18 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+
+#include "console.hpp"
+#include "spinloom/core/types.hpp"
+
+/// What `stencil run` computes, whoever does.
+struct StencilRun {
+  std::string name, matrix, schedule, boundary, precision;
+  spinloom::Index steps = 0;
+  std::vector<double> params;
+};
+
+/// --ranks, --split, --steps-between and --exchange of `stencil run`, declared on `app`. The function runs the stencil on
+/// ranks, by default each on its share of the cores, where these ask for it or mpirun has started several; else it leaves the work to its caller and returns false.
+std::function<bool(const StencilRun& run, const Console& console)> declare_stencil_ranks(CLI::App& app);

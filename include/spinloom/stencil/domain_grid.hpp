@@ -1,0 +1,61 @@
+#pragma once
+#include "spinloom/stencil/domain.hpp"
+
+namespace spinloom::stencil {
+
+/// A rank's part of a field on a Domain: its own points, a rim of its neighbours', and cells outside of the whole grid's
+/// faces. Points are named as in the whole grid. The rim is a DomainStepper's: it exchanges it before it is read.
+///
+/// Errors   ArgumentError for a boundary that does not agree with Domain about a periodic axis that is split
+/// Threads  distinct points may be written at once; scatter() and gather() are called by all ranks together
+template <class T>
+class DomainGrid {
+ public:
+  explicit DomainGrid(const Domain& domain, const Boundary& all_faces = {});
+
+  const Domain& domain() const { return domain_; }
+  const DomainPart& part() const { return part_; }
+  /// Faces of the whole grid; axis 0 of the shape is the slowest.
+  DomainGrid& set_boundary(int axis, const Boundary& both) { return set_boundary(axis, both, both); }
+  DomainGrid& set_boundary(int axis, const Boundary& low, const Boundary& high);
+  const Boundaries& boundaries() const { return boundaries_; }
+
+  /// The point (z, y, x) of the whole grid, in 2D (y, 0, x), where this rank stores it. Cells outside of a face that is
+  /// `none` are set by the rank whose own points they lie next to.
+  T& operator()(Index z, Index y, Index x) {
+    return stored_(z - part_.stored_begin[0], y - part_.stored_begin[1], x - part_.stored_begin[2]);
+  }
+  const T& operator()(Index z, Index y, Index x) const {
+    return stored_(z - part_.stored_begin[0], y - part_.stored_begin[1], x - part_.stored_begin[2]);
+  }
+  /// Every point of its own from f(z, y, x).
+  template <class F>
+  void fill(const F& f) {
+    const Index rows = part_.end[1] - part_.begin[1];
+    parallel_blocks((part_.end[0] - part_.begin[0]) * rows, 16, [&](Index begin, Index end, int) {
+      for (Index row = begin; row < end; ++row) {
+        const Index z = part_.begin[0] + row / rows, y = part_.begin[1] + row % rows;
+        for (Index x = part_.begin[2]; x < part_.end[2]; ++x) (*this)(z, y, x) = f(z, y, x);
+      }
+    });
+  }
+  /// Its own points, a dense array of domain().own_shape(rank), and back. Throws ShapeError.
+  void assign(View<const T> own);
+  void copy_to(View<T> own) const;
+  /// From rank 0, which has the whole array, to all; what the others pass is not looked at.
+  void scatter(View<const T> whole);
+  /// The whole array on rank 0, an empty one elsewhere.
+  Array<T> gather() const;
+
+  /// What the rank stores: own points and rim.
+  Grid<T>& stored() { return stored_; }
+  const Grid<T>& stored() const { return stored_; }
+
+ private:
+  Domain domain_;
+  DomainPart part_;
+  Grid<T> stored_;
+  Boundaries boundaries_;
+};
+
+}  // namespace spinloom::stencil
