@@ -3,7 +3,7 @@
 
 Run by hand:  SPINLOOM=build/release/spinloom python3 bench/peers/stencil.py --settings /tmp/chosen.json
 What is not installed is skipped, in words; Halide's header and library are looked for under HALIDE_PREFIX, else /usr.
-Every peer's answer is checked on a small grid. Each one's settings are tried on the grid itself, and the fastest is timed;
+Every peer's answer is checked on a small grid. Each one's settings are tried first, and the fastest is timed;
 a file named by --settings keeps them, so that a second run has only to time.
 Ours are the two schedules that `spinloom bench stencil` times: one step per pass, and several.
 """
@@ -27,9 +27,11 @@ parser.add_argument("--size", type=int, default=512, help="points along each axi
 parser.add_argument("--rounds", type=int, default=3)
 parser.add_argument("--types", nargs="+", choices=["float", "double"], default=["float", "double"])
 parser.add_argument("--settings", help="JSON file of the settings that were found best; written where they are not known")
+parser.add_argument("--search-size", type=int, help="points along each axis where settings are tried; as --size")
 parser.add_argument("--search-only", action="store_true", help="find the settings and time nothing")
 asked = parser.parse_args()
 SIZE, ROUNDS, TYPES = asked.size, asked.rounds, asked.types
+SEARCHED = asked.search_size or SIZE
 CENTRE, SIDE = 0.4, 0.1
 STEPS = 12
 
@@ -184,8 +186,8 @@ def checked(peer, dtype, setting):
 
 
 def best(peer, dtype, known):
-    """The fastest setting on the grid itself, ready to run, with its error; those that it refuses are left out."""
-    key, tried = f"{peer.version} {np.dtype(dtype).name} {SIZE}", []
+    """The fastest setting and its error; those that the peer refuses are left out."""
+    key, tried = f"{peer.version} {np.dtype(dtype).name}", []
     settings = [known[key]] if key in known else peer.settings()
     for setting in settings:
         try:
@@ -196,10 +198,10 @@ def best(peer, dtype, known):
             if len(settings) == 1:
                 tried.append((0, setting, error))
                 continue
-            run = peer.prepare(SIZE, dtype, setting)
+            run = peer.prepare(SEARCHED, dtype, setting)
             seconds(run, 2)
             tried.append((min(seconds(run, STEPS // 2) for _ in range(2)), setting, error))
-            print(f"{peer.version} {setting}: {SIZE**3 / tried[-1][0] * 1e-9:.2f} GLUP/s", file=sys.stderr)
+            print(f"{peer.version} {setting}: {SEARCHED**3 / tried[-1][0] * 1e-9:.2f} GLUP/s", file=sys.stderr)
         except Exception as reason:  # noqa: BLE001
             print(f"{peer.version} {setting}: {str(reason).splitlines()[0] if str(reason) else reason!r}", file=sys.stderr)
     if not tried:

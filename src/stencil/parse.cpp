@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
-#include "spinloom/core/error.hpp"
+#include "stencil/scanner.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -20,9 +19,11 @@ struct Item {
   std::optional<double> number;
 };
 
-class Parser {
+class Parser : private Scanner {
  public:
-  Parser(const std::string& text, const std::string& name) : text_(text) { parsed_.definition.name = name; }
+  Parser(const std::string& text, const std::string& name) : Scanner(text, name) {
+    parsed_.definition.name = name;
+  }
 
   ParsedStencil parse() {
     do {
@@ -350,32 +351,6 @@ class Parser {
     return index;
   }
 
-  // -- characters
-
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  void skip_space() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
-  }
-  bool accept(const std::string& sign) {
-    skip_space();
-    if (text_.compare(at_, sign.size(), sign) != 0) return false;
-    at_ += sign.size();
-    return true;
-  }
-  void expect(const std::string& sign, const std::string& where) {
-    if (!accept(sign)) fail(fmt::format("expected '{}' {}", sign, where));
-  }
-  std::string name(const char* expected) {
-    skip_space();
-    const std::size_t begin = at_;
-    const auto fits = [&](char c) {
-      return c == '_' || std::isalpha(static_cast<unsigned char>(c)) || (at_ > begin && is_digit(c));
-    };
-    while (at_ < text_.size() && fits(text_[at_])) ++at_;
-    if (at_ == begin) fail(std::string("expected ") + expected);
-    return text_.substr(begin, at_ - begin);
-  }
-
   /// Brackets within brackets are read by functions within functions.
   struct Nesting {
     Parser& parser;
@@ -385,22 +360,6 @@ class Parser {
     ~Nesting() { --parser.depth_; }
   };
 
-  [[noreturn]] void fail(const std::string& what) {
-    skip_space();
-    fail_at(at_, what);
-  }
-  [[noreturn]] void fail_at(std::size_t place, const std::string& what) const {
-    while (place < text_.size() && std::isspace(static_cast<unsigned char>(text_[place]))) ++place;
-    std::string near =
-        place < text_.size() ? fmt::format("'{}'", text_.substr(place, 16)) : std::string("its end");
-    for (char& c : near)
-      if (static_cast<unsigned char>(c) < ' ') c = ' ';
-    throw ArgumentError(
-        fmt::format("{}, column {}, at {}: {}", parsed_.definition.name, place + 1, near, what));
-  }
-
-  const std::string& text_;
-  std::size_t at_ = 0;
   int rank_ = 0, depth_ = 0;
   ParsedStencil parsed_;
 };

@@ -1,6 +1,8 @@
 """Stencils give NumPy's sums, the same bits by every schedule, and refuse in words."""
 
 import inspect
+import os
+import signal
 import threading
 
 import numpy as np
@@ -168,6 +170,12 @@ def test_progress_is_reported_and_may_stop():
         stencil.builtin("7-point").run(u, steps=4, boundary="clamp", progress=stop)
 
 
+def test_ctrl_c_stops_a_run():
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        stencil.builtin("7-point").run(np.ones((64, 64, 64)), steps=10**5, boundary="clamp")
+
+
 U = np.ones((4, 5, 6))
 SEVEN = {"boundary": "clamp"}
 
@@ -199,10 +207,11 @@ SEVEN = {"boundary": "clamp"}
         (lambda: stencil.linear([(0, 0)], [1.0, 2.0]), ValueError, "expected 1 real numbers"),
         (lambda: stencil.linear([(0, 0)], [np.nan]), ValueError, "a finite weight"),
         (lambda: stencil.expression("next(u) = u(0,0,1 + 2"), ValueError, "column 19, at .* expected '\\)'"),
+        (lambda: stencil.expression("next(u) = a" + "é" * 20), ValueError, "column 12, at 'é{8}': expected"),
         (lambda: stencil.expression("next(u) = a * u(0,0)").run(U[0]), ValueError, "needs a value of a in params"),
         (lambda: stencil.expression("next(u) = u(0,0)").run(U[0].astype("c8")), ValueError, "is for real elements"),
     ],
-    ids=range(26),
+    ids=range(27),
 )
 def test_what_does_not_fit_is_refused_in_words(call, kind, text):
     with pytest.raises(kind, match=text) as caught:
