@@ -6,7 +6,7 @@ unless they say otherwise, and an adjoint is the exact conjugate transpose. Resu
 number of threads.
 """
 
-from . import io, nufft, trajectories
+from . import io, nufft, stencil, trajectories
 from ._core import version as __version__
 from .denoising import denoise_nl_means, estimate_sigma
 from .errors import (
@@ -74,6 +74,7 @@ __all__ = [
     "root_sum_of_squares",
     "set_threads",
     "simulate",
+    "stencil",
     "threads",
     "trajectories",
 ]

@@ -14,5 +14,6 @@ void bind_recon(nanobind::module_& m);
 void bind_runtime(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
 void bind_solve(nanobind::module_& m);
+void bind_stencil(nanobind::module_& m);
 
 }  // namespace spinloom::python

@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
   bind_runtime(m);
   bind_operators(m);
   bind_solve(m);
+  bind_stencil(m);
   bind_mri(m);
   bind_nlm(m);
   bind_simulate(m);

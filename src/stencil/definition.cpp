@@ -18,10 +18,12 @@ std::string text(const ProgramView& p, int at, int dx) {
   const Node& n = p.code[at];
   const auto bare = [&](int operand) { return text(p, operand, dx); };
   const auto bracketed = [&](int operand) {
-    const Op op = p.code[operand].op;
+    int seen = operand;  // a shift is not printed, what it moves is
+    while (p.code[seen].op == Op::shifted) seen = p.code[seen].a;
+    const Op op = p.code[seen].op;
     const bool infix = op == Op::add || op == Op::sub || op == Op::mul || op == Op::div || op == Op::neg ||
                        op == Op::less || op == Op::less_equal || op == Op::equal || op == Op::both ||
-                       op == Op::either || (op == Op::shifted);
+                       op == Op::either;
     return infix ? fmt::format("({})", bare(operand)) : bare(operand);
   };
   const auto infix = [&](const char* sign) {

@@ -15,7 +15,7 @@ import spinloom
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = pathlib.Path(spinloom.__file__).parent
 BUILT = os.environ.get("SPINLOOM_PYTHON_BUILT")
-MODULES = ["", ".io", ".nufft", ".trajectories"]
+MODULES = ["", ".io", ".nufft", ".stencil", ".trajectories"]
 
 
 def public():

@@ -22,4 +22,19 @@ Kernel<T> make_linear_kernel(const std::string& name, int rank, const std::vecto
 /// periodic, <A u, v> = <u, A^T v>.
 std::vector<LinearTerm> transpose(std::vector<LinearTerm> terms);
 
+/// How one field enters another: next u_to(p) has the summand weight u_from(p + offset).
+struct FieldTerm {
+  int to = 0, from = 0;
+  LinearTerm term;
+  friend bool operator==(const FieldTerm&, const FieldTerm&) = default;
+};
+
+/// The terms of a stencil that is linear in its fields, for these values of its parameters (0 where there are none);
+/// weights are computed in double, and terms of one place are one. Throws ArgumentError that names what is not linear:
+/// a product of two fields, a condition, a summand that no field is part of, prev(u), a red-black update.
+std::vector<FieldTerm> linear_terms(const Definition& definition, const std::vector<double>& params = {});
+
+/// Those of the transposed stencil, which takes the written fields back to the read ones.
+std::vector<FieldTerm> transpose(std::vector<FieldTerm> terms);
+
 }  // namespace spinloom::stencil
