@@ -363,15 +363,17 @@ struct RowKernel {
           unrolled<program.reduction_count>([&]<int r>() __attribute__((always_inline)) {
             alignas(SPINLOOM_STENCIL_BYTES) Real lane[V::lanes];
             V::store(lane, s[u].value[program.reductions[r].root]);
-            const long count = whole ? points : b.x1 - x;
-            for (long l = 0; l < count; ++l) {
-              double& p = partial[r][u][(x + l) % sums];
-              const double v = lane[l];
+            const auto join = [](double& p, double v) __attribute__((always_inline)) {
               if constexpr (program.reductions[r].kind == Reduce::sum)
                 p += v;
               else
                 p = v > p ? v : p;
-            }
+            };
+            // Rows start at 0, so a whole pack falls on neighbouring parts.
+            if (double* p = partial[r][u] + x % sums; whole)
+              for (int l = 0; l < points; ++l) join(p[l], lane[l]);
+            else
+              for (int l = 0; l < b.x1 - x; ++l) join(p[l], lane[l]);
           });
         }
       });
