@@ -61,8 +61,19 @@ struct Simd {
   }
   SPINLOOM_STENCIL_INLINE static Pack all(R x) { return x - Pack{}; }  // not +: -0 stays -0
 
-  /// Keeps the compiler from fusing the product into a sum, whatever flags the includer is compiled with.
-  SPINLOOM_STENCIL_INLINE static Pack rounded(Pack v) { return __builtin_assoc_barrier(v); }
+  /// Keeps the compiler from fusing the product into a sum, whatever flags the includer is compiled with. (The builtin
+  /// for it takes a vector apart and puts it together again, lane by lane.)
+  SPINLOOM_STENCIL_INLINE static Pack rounded(Pack v) {
+#if SPINLOOM_STENCIL_BYTES == 64
+    asm("" : "+v"(v));
+    return v;
+#elif defined(__x86_64__)
+    asm("" : "+x"(v));
+    return v;
+#else
+    return __builtin_assoc_barrier(v);
+#endif
+  }
 
   SPINLOOM_STENCIL_INLINE static Pack fma(Pack a, Pack b, Pack c) {
 #if SPINLOOM_STENCIL_BYTES == 64
