@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "harness.hpp"
 #include "spinloom/core/error.hpp"
@@ -9,6 +10,7 @@
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/model.hpp"
 #include "spinloom/stencil/stepper.hpp"
+#include "stencil_by_hand.hpp"
 #include "stream_kernels.hpp"
 
 /// How close do sweeps come to the speed of memory, and how far past it does temporal blocking go? All variants run
@@ -108,6 +110,26 @@ void check(const std::string& name, const Shape& shape, const std::string& sched
   }
 }
 
+/// One step of the 7-point stencil in intrinsics, with the weights of the one that is built in.
+template <class T>
+void step_by_hand(Fields<T>& fields, st::Grid<T>& next) {
+  const auto& params = st::find_builtin("7-point").params;
+  seven_point_by_hand(fields.grids[0], next, T(params[0].second), T(params[1].second), 64);
+}
+template <class T>
+void check_by_hand(const Shape& shape) {
+  const auto kernels = st::builtin_kernels<T>("7-point");
+  const auto view = kernels[0].view();
+  Fields<T> expected(view, shape), from(view, shape);
+  make_stepper<T>("7-point", expected, "naive").run(1);
+  st::Grid<T> got(shape, st::Halo(view.reach()));
+  from.grids[0].fill_halo();
+  step_by_hand(from, got);
+  const auto a = got.to_array(), b = expected.grids[0].to_array();
+  if (std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.size())) != 0)
+    throw NotConverged("bench stencil: the 7-point sweep by hand differs from the naive schedule");
+}
+
 template <class T>
 void bench_case(const Case& c, const BenchRequest& request, BenchResult& result) {
   const bool is_float = sizeof(T) == 4;
@@ -177,6 +199,19 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
   model.schedule = st::effective(kernels, st::parse_schedule(spatial));
   model.in_core = st::measure_in_core(kernels, model.layout.n[2], model.schedule);
   std::vector<double> predicted, predicted_over_measured;
+  // The definition is held against the same sweep in intrinsics.
+  std::optional<st::Grid<T>> by_hand;
+  if (std::string(c.name) == "7-point" && can_sweep_by_hand() && shape.back() % 16 == 0) {
+    check_by_hand<T>({small[0], small[1], 48});
+    by_hand.emplace(shape, st::Halo(view.reach()));
+    variants.push_back({"by_hand",
+                        "rows=64 planes=4 stream prefetch",
+                        1,
+                        points,
+                        [&] { step_by_hand(fields, *by_hand); },
+                        {}});
+  }
+
   for (int round = -1; round < rounds; ++round)
     for (Variant& v : variants) {
       if (round >= 0 && v.name == "spatial") {

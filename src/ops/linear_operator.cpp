@@ -65,20 +65,28 @@ class Sum final : public LinearOperator<Real> {
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {
-    accumulate(y, [&](const LinearOperator<Real>& term, View<Complex> out) { term.forward(x, out); });
+    start(x, y);
+    for (std::size_t i = 1; i < terms_.size(); ++i) terms_[i]->add_forward(scales_[i], x, y);
+  }
+  double do_forward_with_dot(View<const Complex> x, View<Complex> y) const override {
+    start(x, y);
+    const std::size_t last = terms_.size() - 1;
+    if (last == 0) return dot(x, View<const Complex>(y)).real();
+    for (std::size_t i = 1; i < last; ++i) terms_[i]->add_forward(scales_[i], x, y);
+    return terms_[last]->add_forward_with_dot(scales_[last], x, y);
   }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override {
-    accumulate(x, [&](const LinearOperator<Real>& term, View<Complex> out) { term.adjoint(y, out); });
-  }
-  template <class Apply>
-  void accumulate(View<Complex> out, const Apply& apply) const {
-    apply(*terms_[0], out);
-    scale(scales_[0], out);
-    Array<Complex> part(out.shape, out.device);
+    terms_[0]->adjoint(y, x);
+    if (scales_[0] != 1) scale(scales_[0], x);
+    Array<Complex> part(x.shape, x.device);
     for (std::size_t i = 1; i < terms_.size(); ++i) {
-      apply(*terms_[i], part);
-      axpy(Complex(scales_[i]), View<const Complex>(part.view()), out);
+      terms_[i]->adjoint(y, part);
+      axpy(Complex(scales_[i]), View<const Complex>(part.view()), x);
     }
+  }
+  void start(View<const Complex> x, View<Complex> y) const {
+    terms_[0]->forward(x, y);
+    if (scales_[0] != 1) scale(scales_[0], y);
   }
 
   std::vector<OperatorPtr<Real>> terms_;
@@ -116,6 +124,10 @@ class Identity final : public LinearOperator<Real> {
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override { copy(x, y); }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { copy(y, x); }
+  double do_add_forward(Real alpha, View<const Complex> x, View<Complex> y, bool with_dot) const override {
+    axpy(Complex(alpha), x, y);
+    return with_dot ? dot(x, View<const Complex>(y)).real() : 0;
+  }
 
   Shape shape_;
 };
@@ -127,6 +139,21 @@ void LinearOperator<Real>::refuse_devices(const char* direction, Device in, Devi
   throw ArgumentError(name() + " " + direction + ": the input is on " + to_string(in) +
                       " and the output on " + to_string(out) + ", expected both on " + to_string(device()) +
                       "; Array::copy_of() or transfer() brings them there");
+}
+
+template <class Real>
+double LinearOperator<Real>::do_forward_with_dot(View<const Complex> x, View<Complex> y) const {
+  do_forward(x, y);
+  return dot(x, View<const Complex>(y)).real();
+}
+
+template <class Real>
+double LinearOperator<Real>::do_add_forward(Real alpha, View<const Complex> x, View<Complex> y,
+                                            bool with_dot) const {
+  Array<Complex> part(y.shape, y.device);
+  do_forward(x, part);
+  axpy(Complex(alpha), View<const Complex>(part.view()), y);
+  return with_dot ? dot(x, View<const Complex>(y)).real() : 0;
 }
 
 template <class Real>
@@ -165,12 +192,15 @@ double adjoint_mismatch(const LinearOperator<Real>& a, unsigned seed) {
   return typical == 0 ? gap : gap / typical;
 }
 
-#define SPINLOOM_INSTANTIATE(Real)                                                       \
-  template void LinearOperator<Real>::refuse_devices(const char*, Device, Device) const; \
-  template OperatorPtr<Real> normal(OperatorPtr<Real>);                                  \
-  template OperatorPtr<Real> sum(std::vector<OperatorPtr<Real>>, std::vector<Real>);     \
-  template OperatorPtr<Real> identity(Shape);                                            \
-  template OperatorPtr<Real> conjugate_transpose(OperatorPtr<Real>);                     \
+#define SPINLOOM_INSTANTIATE(Real)                                                                     \
+  template void LinearOperator<Real>::refuse_devices(const char*, Device, Device) const;               \
+  template double LinearOperator<Real>::do_forward_with_dot(View<const Complex>, View<Complex>) const; \
+  template double LinearOperator<Real>::do_add_forward(Real, View<const Complex>, View<Complex>, bool) \
+      const;                                                                                           \
+  template OperatorPtr<Real> normal(OperatorPtr<Real>);                                                \
+  template OperatorPtr<Real> sum(std::vector<OperatorPtr<Real>>, std::vector<Real>);                   \
+  template OperatorPtr<Real> identity(Shape);                                                          \
+  template OperatorPtr<Real> conjugate_transpose(OperatorPtr<Real>);                                   \
   template double adjoint_mismatch(const LinearOperator<Real>&, unsigned);
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)

@@ -28,9 +28,8 @@ class HostSteps final : public CgSteps<Real> {
   void know_curvature(double largest) override { largest_curvature_ = largest; }
 
   CgNumbers next() override {
-    c_.a.forward(c_.p, c_.ap);
     CgNumbers step;
-    step.curvature = dot<Complex>(c_.p, c_.ap).real();
+    step.curvature = c_.a.forward_with_dot(c_.p, c_.ap);
     step.direction_squared = pp_;
     step.verdict = judge(step.curvature);
     if (step.verdict != Curvature::positive) return step;

@@ -7,7 +7,9 @@
 #include <numbers>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "stencil/cpu/roughness.hpp"
 #include "stencil/cuda/finite_difference.hpp"
 
 namespace spinloom {
@@ -60,7 +62,10 @@ template <class Real>
 class Roughness final : public LinearOperator<Real> {
  public:
   using Complex = std::complex<Real>;
-  Roughness(Shape shape, std::vector<Axis> axes) : shape_(std::move(shape)), axes_(std::move(axes)) {}
+  Roughness(Shape shape, std::vector<Axis> axes) : shape_(std::move(shape)), axes_(std::move(axes)) {
+    for (const Axis& a : axes_)
+      if (a.extent > 1) rows_.push_back({a.extent, a.stride, a.weight});
+  }
   std::string name() const override { return "minus Laplacian"; }
   Shape domain() const override { return shape_; }
   Shape range() const override { return shape_; }
@@ -70,30 +75,23 @@ class Roughness final : public LinearOperator<Real> {
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
   void do_forward(View<const Complex> in, View<Complex> out) const override {
     if (in.empty() || on_gpu<Real>("roughness", axes_, in.size(), in, out)) return;
-    const Index length = shape_.back();
-    for_each_row(in.size(), length, [&](Index start) {
-      const Complex* x = in.data + start;
-      Complex* y = out.data + start;
-      std::fill(y, y + length, Complex(0));
-      for (const Axis& axis : axes_) {
-        const Real w = Real(axis.weight * axis.weight);
-        const Index s = axis.stride;
-        if (axis.along_row) {
-          for (Index j = 0; j + 1 < length; ++j) y[j] += w * (x[j] - x[j + 1]);
-          for (Index j = 1; j < length; ++j) y[j] += w * (x[j] - x[j - 1]);
-          continue;
-        }
-        const Index place = start / s % axis.extent;
-        if (place + 1 < axis.extent)
-          for (Index j = 0; j < length; ++j) y[j] += w * (x[j] - x[j + s]);
-        if (place > 0)
-          for (Index j = 0; j < length; ++j) y[j] += w * (x[j] - x[j - s]);
-      }
-    });
+    if (rows_.empty())
+      parallel_blocks(out.size(), Index{1} << 14, [&](Index begin, Index end, int) {
+        std::fill(out.data + begin, out.data + end, Complex(0));
+      });
+    else
+      stencil::apply_roughness<Real>(rows_, in.size(), in.data, out.data, {}, false);
+  }
+  double do_add_forward(Real alpha, View<const Complex> in, View<Complex> out, bool with_dot) const override {
+    if (in.device.kind == DeviceKind::cuda)
+      return LinearOperator<Real>::do_add_forward(alpha, in, out, with_dot);
+    if (in.empty() || rows_.empty()) return with_dot ? dot(in, View<const Complex>(out)).real() : 0;
+    return stencil::apply_roughness<Real>(rows_, in.size(), in.data, out.data, alpha, with_dot);
   }
 
   Shape shape_;
   std::vector<Axis> axes_;
+  std::vector<stencil::DifferencedAxis> rows_;  ///< those longer than 1: the last of them is a plain row
 };
 
 template <class Real>

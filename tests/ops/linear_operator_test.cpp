@@ -116,6 +116,31 @@ TEST(Sum, AddsScaledTerms) {
   EXPECT_EQ(forward_of(*a, x)[1], cdouble(2.5, -10));
 }
 
+TEST(Sum, CarriesTheDotProductAndAddsToWhatIsThere) {
+  const OperatorPtr<double> pairs = std::make_shared<Pairs>(40);
+  const Shape shape = pairs->domain();
+  const auto x = random_array<double>(shape, 7), before = random_array<double>(shape, 8);
+  // Terms with and without a form of their own, one alone and several.
+  const std::vector<OperatorPtr<double>> terms{normal(pairs), identity<double>(shape), normal(pairs)};
+  for (const std::vector<double>& scales : {std::vector<double>{1}, {3, 0.5}, {1, 0.5, -2}}) {
+    const auto a = sum<double>({terms.begin(), terms.begin() + std::ptrdiff_t(scales.size())}, scales);
+    auto expected = Array<cdouble>::zeros(shape), y = poisoned<double>(shape);
+    for (std::size_t i = 0; i < scales.size(); ++i)
+      axpy<cdouble>(scales[i], forward_of(*terms[i], x), expected);
+    const double dot_of_both = a->forward_with_dot(x, y.view());
+    EXPECT_LT(relative_error(y, expected), 1e-15);  // the same sums, but for one product rounded with its sum
+    EXPECT_EQ(dot_of_both, dot<cdouble>(x, y).real());
+
+    axpy<cdouble>(-1.5, before, expected);
+    auto added = before.clone();
+    scale(-1.5, added.view());
+    a->add_forward(1, x, added.view());
+    EXPECT_LT(relative_error(added, expected), 1e-15);
+  }
+  Array<cdouble> wide(pairs->range());
+  EXPECT_THROW(pairs->forward_with_dot(x, wide.view()), ShapeError);
+}
+
 TEST(Sum, RefusesTermsThatDoNotFit) {
   EXPECT_THROW(sum<double>({}, {}), ArgumentError);
   EXPECT_THROW(sum<double>({identity<double>({2})}, {1, 2}), ArgumentError);

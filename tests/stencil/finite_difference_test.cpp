@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <cmath>
+#include <limits>
 
 #include "operator_suite.hpp"
 #include "spinloom/solve/power_iteration.hpp"
@@ -62,6 +63,80 @@ TEST(FiniteDifference, SendsConstantsAndNothingElseToZero) {
     auto x = flat.clone();
     x[n] += 1;
     EXPECT_GT(norm<cdouble>(forward_of(*d, x)), 0);
+  }
+}
+
+/// sum_a weight[a]^2 sum over the neighbours inside of (x[n] - x[neighbour]), point by point in double.
+template <class Real>
+Array<cdouble> plain_roughness(const Array<std::complex<Real>>& x, const std::vector<double>& weights) {
+  Array<cdouble> y = Array<cdouble>::zeros(x.shape());
+  Index stride = 1;
+  for (std::size_t back = 1; back <= weights.size(); ++back) {
+    const Index extent = x.shape()[x.shape().size() - back];
+    const double w = std::pow(weights[weights.size() - back], 2);
+    for (Index n = 0; n < x.size(); ++n) {
+      const Index place = n / stride % extent;
+      if (place > 0) y[n] += w * (cdouble(x[n]) - cdouble(x[n - stride]));
+      if (place + 1 < extent) y[n] += w * (cdouble(x[n]) - cdouble(x[n + stride]));
+    }
+    stride *= extent;
+  }
+  return y;
+}
+
+template <class Real>
+void check_roughness(const Shape& shape, const std::vector<double>& weights) {
+  using Complex = std::complex<Real>;
+  SCOPED_TRACE(to_string(shape));
+  const auto r = normal(make_finite_difference<Real>(shape, weights));
+  const auto x = random_array<Real>(shape, 5), before = random_array<Real>(shape, 6);
+  auto expected = plain_roughness(x, weights);
+  const auto as_double = [](const Array<Complex>& a) {
+    Array<cdouble> wide(a.shape());
+    for (Index n = 0; n < a.size(); ++n) wide[n] = a[n];
+    return wide;
+  };
+  const double rounding = 8 * std::numeric_limits<Real>::epsilon();  // a dozen roundings that rarely add up
+  EXPECT_LT(relative_error(as_double(forward_of(*r, x)), expected), rounding);
+
+  const Real alpha = Real(0.3);
+  scale(double(alpha), expected.view());
+  for (Index n = 0; n < x.size(); ++n) expected[n] += cdouble(before[n]);
+  auto added = before.clone();
+  r->add_forward(alpha, x, added.view());
+  EXPECT_LT(relative_error(as_double(added), expected), rounding);
+  // |x| |y| bounds the sum of the products' sizes, and each product is rounded once.
+  const double products = norm<Complex>(x) * norm<Complex>(added),
+               dot_expected = dot<Complex>(x, added).real();
+  for (const int threads : {1, 3}) {
+    set_thread_count(threads);
+    auto again = before.clone();
+    const double carried = r->add_forward_with_dot(alpha, x, again.view());
+    EXPECT_TRUE(same_bits(again, added));
+    EXPECT_NEAR(carried, dot_expected, rounding * products);
+    auto once_more = before.clone();
+    EXPECT_EQ(r->add_forward_with_dot(alpha, x, once_more.view()), carried);
+  }
+  set_thread_count(0);
+}
+
+TEST(FiniteDifference, NormalIsThePlainSumOverNeighboursAddedOrNot) {
+  // Rows longer than the pieces they are computed in, rows shorter than a vector, one, two, three, four and five axes.
+  const std::vector<std::pair<Shape, std::vector<double>>> cases{{{3, 2500}, {1, 0.5}},
+                                                                 {{1024}, {2}},
+                                                                 {{1025}, {2}},
+                                                                 {{7, 3}, {1, 2}},
+                                                                 {{5, 6, 7}, {1, 2, 0.5}},
+                                                                 {{9, 1}, {1, 1}},
+                                                                 {{9, 1}, {1}},
+                                                                 {{2, 3, 4, 17}, {1, 2, 3, 4}},
+                                                                 {{2, 3, 2, 3, 9}, {1, 2, 3, 4, 5}},
+                                                                 {{20, 30, 33}, {0.1, 1, 2}},
+                                                                 {{3, 5, 8, 8}, {1, 2}},
+                                                                 {{1, 1}, {1, 1}}};
+  for (const auto& [shape, weights] : cases) {
+    check_roughness<float>(shape, weights);
+    check_roughness<double>(shape, weights);
   }
 }
 

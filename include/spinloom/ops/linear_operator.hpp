@@ -37,9 +37,7 @@ class LinearOperator {
 
   /// y = A x. Every element of y is written.
   void forward(View<const Complex> x, View<Complex> y) const {
-    require_shape(name() + " forward", "input", x.shape, domain());
-    require_shape(name() + " forward", "output", y.shape, range());
-    if (!takes(x.device, y.device)) refuse_devices("forward", x.device, y.device);
+    check_forward(x, y);
     do_forward(x, y);
   }
   /// x = A^H y. Every element of x is written.
@@ -50,10 +48,39 @@ class LinearOperator {
     do_adjoint(y, x);
   }
 
+  /// y = y + alpha A x.
+  void add_forward(Real alpha, View<const Complex> x, View<Complex> y) const {
+    check_forward(x, y);
+    do_add_forward(alpha, x, y, false);
+  }
+  /// The same, and the real part of sum conj(x) y of the new y, for operators whose domain is their range.
+  double add_forward_with_dot(Real alpha, View<const Complex> x, View<Complex> y) const {
+    require_shape(name(), "range", range(), domain());
+    check_forward(x, y);
+    return do_add_forward(alpha, x, y, true);
+  }
+  /// y = A x and the real part of sum conj(x) y, for operators whose domain is their range.
+  double forward_with_dot(View<const Complex> x, View<Complex> y) const {
+    require_shape(name(), "range", range(), domain());
+    check_forward(x, y);
+    return do_forward_with_dot(x, y);
+  }
+
   /// A^H A in a cheaper form than adjoint(forward(x)), or null when there is none; call normal(A).
   virtual OperatorPtr<Real> make_normal() const { return nullptr; }
 
+ protected:
+  // In one pass over the arrays where an operator can; as here in several. What is returned is the dot product, or
+  // anything where none was asked for.
+  virtual double do_forward_with_dot(View<const Complex> x, View<Complex> y) const;
+  virtual double do_add_forward(Real alpha, View<const Complex> x, View<Complex> y, bool with_dot) const;
+
  private:
+  void check_forward(View<const Complex> x, View<Complex> y) const {
+    require_shape(name() + " forward", "input", x.shape, domain());
+    require_shape(name() + " forward", "output", y.shape, range());
+    if (!takes(x.device, y.device)) refuse_devices("forward", x.device, y.device);
+  }
   [[noreturn]] void refuse_devices(const char* direction, Device in, Device out) const;
   virtual void do_forward(View<const Complex> x, View<Complex> y) const = 0;
   virtual void do_adjoint(View<const Complex> y, View<Complex> x) const = 0;

@@ -118,6 +118,45 @@ struct RowKernel {
            use.high <= points;
   }
 
+  /// The row of plane u that output o is written to, where it passes through registers; or -1.
+  static constexpr int own_row(int o, int u) {
+    for (int r = 0; r < rows.count; ++r) {
+      const RowUse& use = rows.use[r];
+      if (reads.list[use.read].field == program.outputs[o].field &&
+          reads.list[use.read].level == TimeLevel::current && use.z == u && use.y == 0 && turns(use))
+        return r;
+    }
+    return -1;
+  }
+
+  /// The order in which the nodes of all planes are computed: first what stays in its own plane, then plane by plane
+  /// what reads there, so that a pack that several planes read is used by all of them and then forgotten.
+  struct Order {
+    short plane[planes * nodes] = {}, node[planes * nodes] = {};
+    constexpr Order() {
+      constexpr int none = -2 * max_radius;
+      int latest[nodes] = {};
+      for (int n = 0; n < nodes; ++n) {
+        const Node& a = program.code[n];
+        latest[n] = a.op == Op::access && a.z != 0 ? a.z : none;
+        for (const int operand : {a.a, a.b, a.c})
+          if (operand >= 0 && latest[operand] > latest[n]) latest[n] = latest[operand];
+      }
+      int count = 0;
+      const auto take = [&](int z) {
+        for (int u = 0; u < planes; ++u)
+          for (int n = 0; n < nodes; ++n)
+            if (z == none ? latest[n] == none : latest[n] != none && latest[n] + u == z) {
+              plane[count] = static_cast<short>(u);
+              node[count++] = static_cast<short>(n);
+            }
+      };
+      take(none);
+      for (int z = -max_radius; z < max_radius + planes; ++z) take(z);
+    }
+  };
+  static constexpr Order order{};
+
   struct Values {
     Pack value[nodes];
     Mask mask[nodes];
@@ -264,17 +303,16 @@ struct RowKernel {
     Pack column_before[planes][nodes], column_here[planes][nodes];
     Values column[planes];
     const auto columns_at = [&](long x) __attribute__((always_inline)) {
-      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
-        unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
-          if constexpr (kinds.uniform[n]) {
-            column[u].value[n] = fixed.value[n];
-            column[u].mask[n] = fixed.mask[n];
-          } else if constexpr (kinds.column[n])
-            compute<n>(
-                column[u], [&]<int m>() __attribute__((always_inline)) {
-                  return V::load(from[row_of(m, u)] + x * parts);
-                });
-        });
+      unrolled<planes * nodes>([&]<int i>() __attribute__((always_inline)) {
+        constexpr int u = order.plane[i], n = order.node[i];
+        if constexpr (kinds.uniform[n]) {
+          column[u].value[n] = fixed.value[n];
+          column[u].mask[n] = fixed.mask[n];
+        } else if constexpr (kinds.column[n])
+          compute<n>(
+              column[u], [&]<int m>() __attribute__((always_inline)) {
+                return V::load(from[row_of(m, u)] + x * parts);
+              });
       });
     };
     if constexpr (kinds.columnar) {
@@ -299,7 +337,8 @@ struct RowKernel {
       });
     }
 
-    for (long x = b.x0; x < b.x1; x += points) {
+    const long x1 = b.x1;
+    for (long x = b.x0; x < x1; x += points) {
       if constexpr (way > 0)
         unrolled<planes * reads.count>([&]<int i>() __attribute__((always_inline)) {
           __builtin_prefetch(
@@ -312,50 +351,56 @@ struct RowKernel {
           if constexpr (turns(rows.use[r])) next[r] = V::load(from[r] + (x + points) * parts);
         });
       Values s[planes];
-      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
-        unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
-          if constexpr (kinds.uniform[n]) {
-            s[u].value[n] = fixed.value[n];
-            s[u].mask[n] = fixed.mask[n];
-          } else if constexpr (kinds.columnar && kinds.column[n]) {
-            if constexpr (kinds.carried[n]) s[u].value[n] = column_here[u][n];
-          } else {
-            compute<n>(
-                s[u], [&]<int m>() __attribute__((always_inline)) {
-                  constexpr Node a = program.code[m];
-                  if constexpr (a.op == Op::shifted) {
-                    if constexpr (kinds.needs_before[a.a])
-                      return V::template shift<a.x * parts>(column_before[u][a.a], column_here[u][a.a],
-                                                            column[u].value[a.a]);
-                    else
-                      return V::template shift<a.x * parts>(column_here[u][a.a], column_here[u][a.a],
-                                                            column[u].value[a.a]);
-                  } else {
-                    constexpr int r = row_of(m, u);
-                    if constexpr (turns(rows.use[r]))
-                      return V::template shift<a.x * parts>(before[r], here[r], next[r]);
-                    else
-                      return V::load(from[r] + (x + a.x) * parts);
-                  }
-                });
-          }
-        });
+      unrolled<planes * nodes>([&]<int i>() __attribute__((always_inline)) {
+        constexpr int u = order.plane[i], n = order.node[i];
+        if constexpr (kinds.uniform[n]) {
+          s[u].value[n] = fixed.value[n];
+          s[u].mask[n] = fixed.mask[n];
+        } else if constexpr (kinds.columnar && kinds.column[n]) {
+          if constexpr (kinds.carried[n]) s[u].value[n] = column_here[u][n];
+        } else {
+          compute<n>(
+              s[u], [&]<int m>() __attribute__((always_inline)) {
+                constexpr Node a = program.code[m];
+                if constexpr (a.op == Op::shifted) {
+                  if constexpr (kinds.needs_before[a.a])
+                    return V::template shift<a.x * parts>(column_before[u][a.a], column_here[u][a.a],
+                                                          column[u].value[a.a]);
+                  else
+                    return V::template shift<a.x * parts>(column_here[u][a.a], column_here[u][a.a],
+                                                          column[u].value[a.a]);
+                } else {
+                  constexpr int r = row_of(m, u);
+                  if constexpr (turns(rows.use[r]))
+                    return V::template shift<a.x * parts>(before[r], here[r], next[r]);
+                  else
+                    return V::load(from[r] + (x + a.x) * parts);
+                }
+              });
+        }
       });
-      const bool whole = x + points <= b.x1;
+      const bool whole = x + points <= x1;
       unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
         unrolled<writes>([&]<int o>() __attribute__((always_inline)) {
           constexpr int root = program.outputs[o].root;
           Pack result = s[u].value[root];
           if constexpr (is_complex && kinds.uniform[root]) result = real_as_complex<root>(result);
           Real* p = to[o][u] + x * parts;
-          if constexpr (program.red_black) result = V::choose(changes[u % 2], result, V::load(p));
+          if constexpr (program.red_black) {
+            // Points of the other colour keep their value, which may have come as a neighbour already.
+            constexpr int own = own_row(o, u);
+            if constexpr (own >= 0)
+              result = V::choose(changes[u % 2], result, here[own]);
+            else
+              result = V::choose(changes[u % 2], result, V::load(p));
+          }
           if (whole) {
             if constexpr (way == 2)
               V::stream(p, result);
             else
               V::store(p, result);
           } else {
-            V::store_part(p, result, (b.x1 - x) * parts);
+            V::store_part(p, result, (x1 - x) * parts);
           }
         });
         if constexpr (program.reduction_count > 0) {
@@ -363,15 +408,17 @@ struct RowKernel {
           unrolled<program.reduction_count>([&]<int r>() __attribute__((always_inline)) {
             alignas(SPINLOOM_STENCIL_BYTES) Real lane[V::lanes];
             V::store(lane, s[u].value[program.reductions[r].root]);
-            const long count = whole ? points : b.x1 - x;
-            for (long l = 0; l < count; ++l) {
-              double& p = partial[r][u][(x + l) % sums];
-              const double v = lane[l];
+            const auto join = [](double& p, double v) __attribute__((always_inline)) {
               if constexpr (program.reductions[r].kind == Reduce::sum)
                 p += v;
               else
                 p = v > p ? v : p;
-            }
+            };
+            // Rows start at 0, so a whole pack falls on neighbouring parts.
+            if (double* p = partial[r][u] + x % sums; whole)
+              for (int l = 0; l < points; ++l) join(p[l], lane[l]);
+            else
+              for (int l = 0; l < x1 - x; ++l) join(p[l], lane[l]);
           });
         }
       });

@@ -54,15 +54,43 @@ struct Simd {
   SPINLOOM_STENCIL_INLINE static void store(R* p, Pack v) {
     *reinterpret_cast<typename Vector<R>::Memory*>(p) = v;
   }
+  /// The first `count` lanes. Without a call or a loop where the instructions allow: this stands in the loop over a row,
+  /// and a call there costs all packs their registers.
   SPINLOOM_STENCIL_INLINE static void store_part(R* p, Pack v, long count) {
-    alignas(SPINLOOM_STENCIL_BYTES) R all[lanes];
-    store(all, v);
-    for (long l = 0; l < count; ++l) p[l] = all[l];
+#if SPINLOOM_STENCIL_BYTES == 64
+    const unsigned mask = (1u << count) - 1;
+    if constexpr (sizeof(R) == 4)
+      _mm512_mask_storeu_ps(p, static_cast<__mmask16>(mask), v);
+    else
+      _mm512_mask_storeu_pd(p, static_cast<__mmask8>(mask), v);
+#elif SPINLOOM_STENCIL_BYTES == 32
+    Mask mask;
+    for (int l = 0; l < lanes; ++l) mask[l] = l;
+    mask = mask < static_cast<Lane>(count);
+    if constexpr (sizeof(R) == 4)
+      _mm256_maskstore_ps(p, reinterpret_cast<__m256i>(mask), v);
+    else
+      _mm256_maskstore_pd(p, reinterpret_cast<__m256i>(mask), v);
+#else
+    for (int l = 0; l < lanes; ++l)
+      if (l < count) p[l] = v[l];
+#endif
   }
   SPINLOOM_STENCIL_INLINE static Pack all(R x) { return x - Pack{}; }  // not +: -0 stays -0
 
-  /// Keeps the compiler from fusing the product into a sum, whatever flags the includer is compiled with.
-  SPINLOOM_STENCIL_INLINE static Pack rounded(Pack v) { return __builtin_assoc_barrier(v); }
+  /// Keeps the compiler from fusing the product into a sum, whatever flags the includer is compiled with. (The builtin
+  /// for it takes a vector apart and puts it together again, lane by lane.)
+  SPINLOOM_STENCIL_INLINE static Pack rounded(Pack v) {
+#if SPINLOOM_STENCIL_BYTES == 64
+    asm("" : "+v"(v));
+    return v;
+#elif defined(__x86_64__)
+    asm("" : "+x"(v));
+    return v;
+#else
+    return __builtin_assoc_barrier(v);
+#endif
+  }
 
   SPINLOOM_STENCIL_INLINE static Pack fma(Pack a, Pack b, Pack c) {
 #if SPINLOOM_STENCIL_BYTES == 64
