@@ -69,7 +69,7 @@ using CgObserver = std::function<Next(const CgStep<Real>&)>;
 ///          finite; Interrupted between iterations
 /// Devices  b and x on the host, or on the one GPU of A. There alpha, beta and the residual stay on the GPU and the host
 ///          reads them while the next iteration runs; an observer sees the x of its iteration, which costs a wait each
-/// Accuracy dot products and norms in double
+/// Accuracy dot products and norms in double; p.A p of an operator that carries it along from products rounded to Real
 /// Source   Hestenes & Stiefel 1952, J. Res. Natl. Bur. Stand. 49(6):409
 template <class Real>
 CgResult cg(const LinearOperator<Real>& a, std::type_identity_t<View<const std::complex<Real>>> b,
