@@ -29,7 +29,7 @@ struct Plan {
   std::vector<std::vector<KernelRead>> reads;  ///< of each kernel
   std::vector<Reach> reach;                    ///< of each kernel
   std::vector<Field> fields;
-  std::vector<real_of<T>> params;
+  std::vector<double> params;
   std::vector<Level> levels;             ///< of one step
   std::vector<std::vector<char>> flips;  ///< [level of a step][field]: swaps before it, within the step
   std::vector<char> flips_per_step;      ///< [field]

@@ -149,7 +149,7 @@ void Stepper<T>::set(int index, double value) {
   if (index < 0 || index >= static_cast<int>(state_->plan.params.size()))
     throw ArgumentError(
         fmt::format("stepper: parameter {}, the stencil has {}", index, state_->plan.params.size()));
-  state_->plan.params[static_cast<std::size_t>(index)] = static_cast<real_of<T>>(value);
+  state_->plan.params[static_cast<std::size_t>(index)] = value;
 }
 
 template <class T>

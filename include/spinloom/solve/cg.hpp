@@ -69,7 +69,7 @@ using CgObserver = std::function<Next(const CgStep<Real>&)>;
 ///          finite; Interrupted between iterations
 /// Devices  b and x on the host, or on the one GPU of A. There alpha, beta and the residual stay on the GPU and the host
 ///          reads them while the next iteration runs; an observer sees the x of its iteration, which costs a wait each
-/// Accuracy dot products and norms in double
+/// Accuracy dot products and norms in double; p.A p of an operator that carries it along from products rounded to Real
 /// Preconditioner  M, self-adjoint and positive on what A reaches, near the inverse of A, of A's shape and device; null
 ///          for none. Then z = M r takes the place of r: alpha = (r.z) / (p.A p), p = z + ((r.z)_next / (r.z)) p. The
 ///          residual remains |b - A x| / |b|. NotConverged when r.z is negative. On a GPU the numbers then come to the

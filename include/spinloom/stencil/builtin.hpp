@@ -22,6 +22,10 @@ const BuiltinInfo& find_builtin(const std::string& name);
 template <class T>
 std::vector<Kernel<T>> builtin_kernels(const std::string& name);
 
+/// The same for grids of float that are computed in double (see make_kernel). Throws ArgumentError that lists the names
+/// for a stencil that was not compiled so: 7-point, 27-point and laplacian are.
+std::vector<Kernel<float>> builtin_kernels_in_double(const std::string& name);
+
 /// Instruction sets that the library's stencils were compiled for and this machine has, best first.
 std::vector<std::string> builtin_targets();
 /// The same for one of builtin_targets().

@@ -20,7 +20,7 @@ struct RowBlock {
   Index out_stride[max_outputs];
   const T* ahead[max_reads]
                 [max_planes];  ///< planes to fetch into the level 2 cache meanwhile, for kernels that do
-  const real_of<T>* params;
+  const double* params;
   double* reduced[max_reductions];  ///< per row: entry [plane * reduced_stride + y]
   Index reduced_stride;
   Index y0, y1, x0, x1;

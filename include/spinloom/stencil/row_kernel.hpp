@@ -40,15 +40,17 @@ struct RowTable {
   }
 };
 
-/// Stencil S on elements T: `planes` planes at once, plain (way 0), fetching ahead (1), streaming as well (2).
-template <class S, class T, int planes, int way>
+/// Stencil S on elements T: `planes` planes at once, plain (way 0), fetching ahead (1), streaming as well (2). It
+/// computes in Arithmetic, which may be wider than what is stored.
+template <class S, class T, int planes, int way, class Arithmetic = real_of<T>>
 struct RowKernel {
-  using Real = real_of<T>;
-  using V = Simd<Real>;
+  using Stored = real_of<T>;
+  using Real = Arithmetic;
+  using V = Simd<Real, Stored>;
   using Pack = typename V::Pack;
   using Mask = typename V::Mask;
   using Lane = typename V::Lane;
-  static constexpr bool is_complex = !std::is_same_v<T, Real>;
+  static constexpr bool is_complex = !std::is_same_v<T, Stored>;
   static constexpr int parts = is_complex ? 2 : 1;  // reals of an element
   static constexpr int points = V::lanes / parts;   // elements of a pack
   static constexpr ProgramView program = program_of<S>.view();
@@ -245,26 +247,26 @@ struct RowKernel {
 
   static void run(const RowBlock<T>& b, const void*) {
     Real params[program.params() + 1];
-    for (int p = 0; p < program.params(); ++p) params[p] = b.params[p];
+    for (int p = 0; p < program.params(); ++p) params[p] = static_cast<Real>(b.params[p]);
     for (long y = b.y0; y < b.y1; ++y) row(b, y, params);
   }
 
   SPINLOOM_STENCIL_INLINE static void row(const RowBlock<T>& b, long y, const Real* params) {
-    const Real* from[rows.count > 0 ? rows.count : 1];
+    const Stored* from[rows.count > 0 ? rows.count : 1];
     unrolled<rows.count>([&]<int r>() __attribute__((always_inline)) {
       constexpr RowUse use = rows.use[r];
-      from[r] =
-          reinterpret_cast<const Real*>(b.in[use.read][use.z + low_z] + (y + use.y) * b.in_stride[use.read]);
+      from[r] = reinterpret_cast<const Stored*>(b.in[use.read][use.z + low_z] +
+                                                (y + use.y) * b.in_stride[use.read]);
     });
-    Real* to[writes][planes];
-    const Real* ahead[reads.count > 0 ? reads.count : 1][planes];
+    Stored* to[writes][planes];
+    const Stored* ahead[reads.count > 0 ? reads.count : 1][planes];
     unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
       unrolled<writes>([&]<int o>() __attribute__((always_inline)) {
-        to[o][u] = reinterpret_cast<Real*>(b.out[o][u] + y * b.out_stride[o]);
+        to[o][u] = reinterpret_cast<Stored*>(b.out[o][u] + y * b.out_stride[o]);
       });
       if constexpr (way > 0)
         unrolled<reads.count>([&]<int r>() __attribute__((always_inline)) {
-          ahead[r][u] = reinterpret_cast<const Real*>(b.ahead[r][u] + y * b.in_stride[r]);
+          ahead[r][u] = reinterpret_cast<const Stored*>(b.ahead[r][u] + y * b.in_stride[r]);
         });
     });
     constexpr int sums = 16;
@@ -385,7 +387,7 @@ struct RowKernel {
           constexpr int root = program.outputs[o].root;
           Pack result = s[u].value[root];
           if constexpr (is_complex && kinds.uniform[root]) result = real_as_complex<root>(result);
-          Real* p = to[o][u] + x * parts;
+          Stored* p = to[o][u] + x * parts;
           if constexpr (program.red_black) {
             // Points of the other colour keep their value, which may have come as a neighbour already.
             constexpr int own = own_row(o, u);
@@ -407,7 +409,7 @@ struct RowKernel {
           static_assert(!is_complex, "reductions are for real fields");
           unrolled<program.reduction_count>([&]<int r>() __attribute__((always_inline)) {
             alignas(SPINLOOM_STENCIL_BYTES) Real lane[V::lanes];
-            V::store(lane, s[u].value[program.reductions[r].root]);
+            Simd<Real>::store(lane, s[u].value[program.reductions[r].root]);
             const auto join = [](double& p, double v) __attribute__((always_inline)) {
               if constexpr (program.reductions[r].kind == Reduce::sum)
                 p += v;
@@ -453,7 +455,7 @@ struct RowKernel {
 
 /// The row kernels of stencil S for elements T. Blocks of several planes are for stencils that reach along z: there
 /// a row that was loaded serves more than one plane.
-template <class S, class T, int largest = max_planes>
+template <class S, class T, int largest = max_planes, class Arithmetic = real_of<T>>
 RowFunctions<T> row_functions() {
   RowFunctions<T> f;
 #define SPINLOOM_STENCIL_STRING_(x) #x
@@ -462,18 +464,18 @@ RowFunctions<T> row_functions() {
 #undef SPINLOOM_STENCIL_STRING
 #undef SPINLOOM_STENCIL_STRING_
   constexpr int reach = program_of<S>.view().reach().radius(0);
-  f.at[0][0] = &RowKernel<S, T, 1, 0>::run;
-  f.at[0][1] = &RowKernel<S, T, 1, 1>::run;
-  if constexpr (!program_of<S>.view().red_black) f.at[0][2] = &RowKernel<S, T, 1, 2>::run;
+  f.at[0][0] = &RowKernel<S, T, 1, 0, Arithmetic>::run;
+  f.at[0][1] = &RowKernel<S, T, 1, 1, Arithmetic>::run;
+  if constexpr (!program_of<S>.view().red_black) f.at[0][2] = &RowKernel<S, T, 1, 2, Arithmetic>::run;
   if constexpr (reach > 0 && largest >= 2) {
-    f.at[1][0] = &RowKernel<S, T, 2, 0>::run;
-    f.at[1][1] = &RowKernel<S, T, 2, 1>::run;
-    if constexpr (!program_of<S>.view().red_black) f.at[1][2] = &RowKernel<S, T, 2, 2>::run;
+    f.at[1][0] = &RowKernel<S, T, 2, 0, Arithmetic>::run;
+    f.at[1][1] = &RowKernel<S, T, 2, 1, Arithmetic>::run;
+    if constexpr (!program_of<S>.view().red_black) f.at[1][2] = &RowKernel<S, T, 2, 2, Arithmetic>::run;
   }
   if constexpr (reach > 0 && largest >= 4) {
-    f.at[2][0] = &RowKernel<S, T, 4, 0>::run;
-    f.at[2][1] = &RowKernel<S, T, 4, 1>::run;
-    if constexpr (!program_of<S>.view().red_black) f.at[2][2] = &RowKernel<S, T, 4, 2>::run;
+    f.at[2][0] = &RowKernel<S, T, 4, 0, Arithmetic>::run;
+    f.at[2][1] = &RowKernel<S, T, 4, 1, Arithmetic>::run;
+    if constexpr (!program_of<S>.view().red_black) f.at[2][2] = &RowKernel<S, T, 4, 2, Arithmetic>::run;
   }
   return f;
 }

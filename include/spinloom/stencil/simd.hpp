@@ -41,8 +41,40 @@ struct Vector<double> {
   using Lane = long;
 };
 
+/// Packs of R that lie in memory as S: a narrower type is widened when it is loaded, and rounded when it is stored.
+template <class R, class S = R>
+struct Simd : Simd<R> {
+  using Pack = typename Vector<R>::Pack;
+  using Mask = typename Vector<R>::Mask;
+  static constexpr int lanes = SPINLOOM_STENCIL_BYTES / sizeof(R);
+  static_assert(std::is_same_v<R, double> && std::is_same_v<S, float>, "doubles may be stored as floats");
+  typedef S Narrow __attribute__((vector_size(lanes * sizeof(S))));
+  typedef S Memory __attribute__((vector_size(lanes * sizeof(S)), aligned(sizeof(S)), may_alias));
+
+  SPINLOOM_STENCIL_INLINE static Pack load(const S* p) {
+    return __builtin_convertvector(*reinterpret_cast<const Memory*>(p), Pack);
+  }
+  SPINLOOM_STENCIL_INLINE static void store(S* p, Pack v) {
+    *reinterpret_cast<Memory*>(p) = __builtin_convertvector(v, Narrow);
+  }
+  SPINLOOM_STENCIL_INLINE static void store_part(S* p, Pack v, long count) {
+    const Narrow narrow = __builtin_convertvector(v, Narrow);
+    for (int l = 0; l < lanes; ++l)
+      if (l < count) p[l] = narrow[l];
+  }
+  SPINLOOM_STENCIL_INLINE static void stream(S* p, Pack v) {
+#if SPINLOOM_STENCIL_BYTES == 64
+    _mm256_stream_ps(p, __builtin_convertvector(v, Narrow));
+#elif SPINLOOM_STENCIL_BYTES == 32
+    _mm_stream_ps(p, __builtin_convertvector(v, Narrow));
+#else
+    store(p, v);
+#endif
+  }
+};
+
 template <class R>
-struct Simd {
+struct Simd<R, R> {
   using Pack = typename Vector<R>::Pack;
   using Mask = typename Vector<R>::Mask;
   using Lane = typename Vector<R>::Lane;

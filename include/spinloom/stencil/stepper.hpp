@@ -54,8 +54,9 @@ class Stepper {
 };
 
 /// The same by the plainest means: one point after the other, in the order of the expression, serially. What every
-/// schedule must equal bit by bit. Returns the reductions of the last step.
-template <class T>
+/// schedule must equal bit by bit. Returns the reductions of the last step. Arithmetic is double for kernels on floats
+/// that compute in double.
+template <class T, class Arithmetic = T>
 std::vector<double> run_reference(const std::vector<Definition>& chain,
                                   const std::vector<FieldGrids<T>>& fields, const std::vector<double>& params,
                                   Index steps);

@@ -15,6 +15,7 @@ namespace spinloom::stencil {
   void others_rows(RowFunctions<double>*);                \
   void complex_rows(RowFunctions<std::complex<float>>*);  \
   void complex_rows(RowFunctions<std::complex<double>>*); \
+  void wide_rows(RowFunctions<float>*);                   \
   }
 SPINLOOM_DECLARE(baseline)
 #if defined(__x86_64__)
@@ -36,6 +37,7 @@ Definition define(const std::string& name) {
 #define SPINLOOM_ENTRY(S) {#S, &define<builtin::S>},
 constexpr Entry real_entries[] = {SPINLOOM_STENCIL_SWEPT(SPINLOOM_ENTRY)
                                       SPINLOOM_STENCIL_OTHERS(SPINLOOM_ENTRY)};
+constexpr Entry wide_entries[] = {SPINLOOM_STENCIL_WIDE(SPINLOOM_ENTRY)};
 constexpr Entry complex_entries[] = {SPINLOOM_STENCIL_COMPLEX(SPINLOOM_ENTRY)};
 
 struct Name {
@@ -186,6 +188,28 @@ std::vector<Kernel<T>> builtin_kernels(const std::string& name, const std::strin
 template <class T>
 std::vector<Kernel<T>> builtin_kernels(const std::string& name) {
   return builtin_kernels<T>(name, builtin_targets().front());
+}
+
+std::vector<Kernel<float>> builtin_kernels_in_double(const std::string& name) {
+  const Name& found = find(name);
+  std::vector<RowFunctions<float>> rows(static_cast<std::size_t>(wide_count));
+  const std::string target = builtin_targets().front();
+#if defined(__x86_64__)
+  if (target == "avx512") avx512::wide_rows(rows.data());
+  if (target == "avx2") avx2::wide_rows(rows.data());
+#endif
+  if (target == "baseline") baseline::wide_rows(rows.data());
+  std::string known;
+  std::size_t i = 0;
+  for (const Entry& e : wide_entries) {
+    for (const Name& n : names())
+      if (n.functors.size() == 1 && n.functors[0] == e.functor)
+        known += (known.empty() ? "" : ", ") + n.info.name;
+    if (found.functors.size() == 1 && found.functors[0] == e.functor)
+      return {{std::make_shared<const Definition>(e.define(name)), rows[i], nullptr}};
+    ++i;
+  }
+  throw ArgumentError(fmt::format("stencil '{}' is not one of those on floats in double: {}", name, known));
 }
 
 #define SPINLOOM_INSTANTIATE(T)                                        \

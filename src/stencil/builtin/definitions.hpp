@@ -260,3 +260,5 @@ struct LatticeBoltzmann {
       X(BlurY) X(BlurX) X(Sobel) X(Life) X(LatticeBoltzmann)
 /// Those for complex elements.
 #define SPINLOOM_STENCIL_COMPLEX(X) X(SevenPoint) X(Jacobi7) X(Laplacian) X(Gradient) X(Divergence)
+/// Those for floats computed in double.
+#define SPINLOOM_STENCIL_WIDE(X) X(SevenPoint) X(TwentySevenPoint) X(Laplacian)

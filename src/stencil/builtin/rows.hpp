@@ -8,6 +8,7 @@ namespace spinloom::stencil {
 inline constexpr int swept_count = 0 SPINLOOM_STENCIL_SWEPT(SPINLOOM_STENCIL_COUNT);
 inline constexpr int others_count = 0 SPINLOOM_STENCIL_OTHERS(SPINLOOM_STENCIL_COUNT);
 inline constexpr int complex_count = 0 SPINLOOM_STENCIL_COMPLEX(SPINLOOM_STENCIL_COUNT);
+inline constexpr int wide_count = 0 SPINLOOM_STENCIL_WIDE(SPINLOOM_STENCIL_COUNT);
 #undef SPINLOOM_STENCIL_COUNT
 
 }  // namespace spinloom::stencil

@@ -59,7 +59,7 @@ class Pieces {
     here[count] = start + count < end ? x_[start + count] : here[count - 1];
 
     RowBlock<Real> b;
-    Real params[4] = {};
+    double params[4] = {};
     double dot = 0;
     b.params = params;
     b.y0 = 0, b.y1 = 1, b.x0 = 0, b.x1 = 2 * count;
@@ -74,9 +74,9 @@ class Pieces {
     const Index others = static_cast<Index>(axes_.size()) - 1, passes = std::max<Index>(1, (others + 1) / 2);
     for (Index pass = 0; pass < passes; ++pass) {
       const Real* of_field[6] = {reals(here), reals(here), reals(here), reals(here), reals(here), nullptr};
-      params[0] = pass == 0 ? squared(axes_.back()) : Real(0);
+      params[0] = pass == 0 ? squared(axes_.back()) : 0;
       params[1] = params[2] = 0;
-      params[3] = add_.value_or(Real(1));
+      params[3] = double(add_.value_or(Real(1)));
       for (std::size_t a = 0; a < 2; ++a) {
         const Index which = others - 1 - 2 * pass - static_cast<Index>(a);
         if (which < 0) break;

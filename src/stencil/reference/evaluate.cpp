@@ -49,27 +49,28 @@ std::complex<R> fused(const std::complex<R>& a, const std::complex<R>& b, const 
   return {std::fma(a.real(), b.real(), c.real()), std::fma(a.imag(), b.real(), c.imag())};
 }
 
-template <class T>
+/// Fields of T, computed in A.
+template <class T, class A>
 class Evaluation {
  public:
   Evaluation(const ProgramView& program, const std::vector<FieldGrids<T>>& fields,
              const std::vector<double>& params)
       : p_(program), fields_(fields), params_(params) {}
 
-  Value<T> at(int node, Index z, Index y, Index x) const {
+  Value<A> at(int node, Index z, Index y, Index x) const {
     const Node& n = p_.code[node];
     const auto operand = [&](int index) { return at(index, z, y, x); };
-    Value<T> r;
+    Value<A> r;
     switch (n.op) {
-      case Op::literal: return {T(real_of<T>(n.value)), true, false};
+      case Op::literal: return {A(real_of<A>(n.value)), true, false};
       case Op::param: {
         const std::size_t i = static_cast<std::size_t>(n.field);
-        return {T(real_of<T>(i < params_.size() ? params_[i] : 0)), true, false};
+        return {A(real_of<A>(i < params_.size() ? params_[i] : 0)), true, false};
       }
       case Op::access: {
         const auto& f = fields_[static_cast<std::size_t>(n.field)];
-        return {(n.level == TimeLevel::current ? *f.current : *f.previous)(z + n.z, y + n.y, x + n.x), false,
-                false};
+        return {A((n.level == TimeLevel::current ? *f.current : *f.previous)(z + n.z, y + n.y, x + n.x)),
+                false, false};
       }
       case Op::shifted: return at(n.a, z, y, x + n.x);
       case Op::select: return operand(n.a).holds ? operand(n.b) : operand(n.c);
@@ -79,16 +80,16 @@ class Evaluation {
         return r;
       case Op::abs:
         r = operand(n.a);
-        r.number = T(std::abs(part(r.number)));
+        r.number = A(std::abs(part(r.number)));
         return r;
       case Op::sqrt:
         r = operand(n.a);
-        r.number = T(std::sqrt(part(r.number)));
+        r.number = A(std::sqrt(part(r.number)));
         return r;
       case Op::negate: r.holds = !operand(n.a).holds; return r;
       default: break;
     }
-    const Value<T> a = operand(n.a), b = operand(n.b);
+    const Value<A> a = operand(n.a), b = operand(n.b);
     const auto x_a = part(a.number), x_b = part(b.number);
     r.uniform = a.uniform && b.uniform;
     switch (n.op) {
@@ -97,7 +98,7 @@ class Evaluation {
       case Op::mul: r.number = product(a.number, a.uniform, b.number, b.uniform); break;
       case Op::div: r.number = a.number / x_b; break;
       case Op::fma: {
-        const Value<T> c = operand(n.c);
+        const Value<A> c = operand(n.c);
         r.uniform = r.uniform && c.uniform;
         r.number = fused(a.number, b.number, c.number, a.uniform, b.uniform);
         break;
@@ -148,7 +149,7 @@ void for_each_point(const std::array<Index, 3>& n, const F& f) {
 
 }  // namespace
 
-template <class T>
+template <class T, class A>
 std::vector<double> run_reference(const std::vector<Definition>& chain,
                                   const std::vector<FieldGrids<T>>& fields, const std::vector<double>& params,
                                   Index steps) {
@@ -160,7 +161,7 @@ std::vector<double> run_reference(const std::vector<Definition>& chain,
   for (Index step = 0; step < steps; ++step)
     for (const Definition& definition : chain) {
       const ProgramView p = definition.view();
-      const Evaluation<T> values(p, fields, params);
+      const Evaluation<T, A> values(p, fields, params);
       for (const auto& f : fields) f.current->fill_halo();
       if (p.red_black) {
         for (const Index colour : {0, 1}) {
@@ -168,7 +169,7 @@ std::vector<double> run_reference(const std::vector<Definition>& chain,
             if ((z + y + x + colour) % 2 == 0)
               for (const Output& o : definition.outputs)
                 (*fields[static_cast<std::size_t>(o.field)].current)(z, y, x) =
-                    values.at(o.root, z, y, x).number;
+                    T(values.at(o.root, z, y, x).number);
           });
           for (const auto& f : fields) f.current->fill_halo();
         }
@@ -178,7 +179,7 @@ std::vector<double> run_reference(const std::vector<Definition>& chain,
       for (const Output& o : definition.outputs) {
         results.emplace_back();
         for_each_point(layout.n, [&](Index z, Index y, Index x) {
-          results.back().push_back(values.at(o.root, z, y, x).number);
+          results.back().push_back(T(values.at(o.root, z, y, x).number));
         });
       }
       if (p.reduction_count > 0) reduced.clear();
@@ -199,6 +200,9 @@ std::vector<double> run_reference(const std::vector<Definition>& chain,
 template std::vector<double> run_reference(const std::vector<Definition>&,
                                            const std::vector<FieldGrids<float>>&, const std::vector<double>&,
                                            Index);
+template std::vector<double> run_reference<float, double>(const std::vector<Definition>&,
+                                                          const std::vector<FieldGrids<float>>&,
+                                                          const std::vector<double>&, Index);
 template std::vector<double> run_reference(const std::vector<Definition>&,
                                            const std::vector<FieldGrids<double>>&, const std::vector<double>&,
                                            Index);
