@@ -149,7 +149,7 @@ class Halide:
 
     def settings(self):
         return [{"rows": r, "planes": p, "fused": f} for r, p, f in
-                ((32, 64, 1), (64, 128, 1), (64, 128, 2), (32, 128, 3), (64, 256, 3), (64, 256, 4))]
+                ((32, 64, 1), (64, 128, 1), (64, 128, 2), (32, 128, 3), (64, 256, 3), (64, 256, 4), (128, 256, 6))]
 
     def command(self, n, dtype, setting, steps, *more):
         sizes = [min(setting["rows"], n), min(setting["planes"], n), setting["fused"]]
