@@ -149,7 +149,7 @@ class Halide:
 
     def settings(self):
         return [{"rows": r, "planes": p, "fused": f} for r, p, f in
-                ((32, 64, 1), (64, 128, 1), (64, 128, 2), (32, 128, 3), (64, 256, 3), (64, 256, 4))]
+                ((32, 64, 1), (64, 128, 1), (64, 128, 2), (32, 128, 3), (64, 256, 3), (64, 256, 4), (128, 256, 6))]
 
     def command(self, n, dtype, setting, steps, *more):
         sizes = [min(setting["rows"], n), min(setting["planes"], n), setting["fused"]]
@@ -228,7 +228,7 @@ def main():
     small = command("bench", "stencil", "--stencil", "7-point", "--matrix", "64,64,64", "--repetitions", "1")
     for name in TYPES:
         dtype = np.float32 if name == "float" else np.float64
-        schedules = {f["name"]: f["schedule"] for f in small["figures"] if f["dtype"] == np.dtype(dtype).name}
+        schedules = {}
         rivals = [(p, *found) for p in peers if (found := best(p, dtype, known))]
         if asked.settings:
             pathlib.Path(asked.settings).write_text(json.dumps(known, indent=1))
@@ -239,11 +239,12 @@ def main():
             seconds(run, STEPS)
         ours, theirs = {"spatial": [], "temporal": []}, {p.version: [] for p, *_ in rivals}
         for _ in range(ROUNDS):
-            for kind in ours:
-                steps = 4 * STEPS if kind == "temporal" else STEPS
-                run = command("stencil", "run", "7-point", "--matrix", ",".join([str(SIZE)] * 3), "--steps", str(steps),
-                              "--schedule", schedules[kind], "--precision", name)
-                ours[kind].append(run["seconds"] / steps)
+            figures = command("bench", "stencil", "--stencil", "7-point", "--matrix", ",".join([str(SIZE)] * 3),
+                              "--repetitions", "1")["figures"]
+            for figure in figures:
+                if figure["dtype"] == np.dtype(dtype).name and figure["name"] in ours:
+                    ours[figure["name"]].append(figure["seconds"])
+                    schedules[figure["name"]] = figure["schedule"]
             for peer, run, _, _ in rivals:
                 theirs[peer.version].append(seconds(run, STEPS))
         for peer, _, setting, error in rivals:
@@ -252,6 +253,7 @@ def main():
                 "bench": "peers/stencil", "name": "7-point", "peer": peer.version, "peer_settings": setting,
                 "dtype": np.dtype(dtype).name, "size": [SIZE] * 3, "peer_glups": SIZE**3 / statistics.median(mine) * 1e-9,
                 "peer_relative_error": error, "rounds": ROUNDS,
+                "schedules": schedules,
                 **{f"glups_{kind}": SIZE**3 / statistics.median(s) * 1e-9 for kind, s in ours.items()},
                 **{f"ratio_{kind}": statistics.median(b / a for a, b in zip(s, mine)) for kind, s in ours.items()},
                 "threads": small["machine"]["threads"], "commit": small["machine"]["commit"]}), flush=True)

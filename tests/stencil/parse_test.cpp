@@ -1,7 +1,6 @@
 #include "spinloom/stencil/parse.hpp"
 
-#include <functional>
-#include <regex>
+#include <cctype>
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/stencil/builtin.hpp"
@@ -14,15 +13,20 @@ using namespace testing;
 /// The stencil as it prints itself, with its author's names in the place of u0, p0 ...
 std::string printed(const ParsedStencil& parsed) {
   const std::string text = to_string(parsed.definition);
+  const auto is_part = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); };
   std::string named;
-  std::size_t at = 0;
-  const std::regex number("\\b([up])([0-9]+)\\b");
-  for (std::sregex_iterator m(text.begin(), text.end(), number), end; m != end; ++m) {
-    named += text.substr(at, std::size_t(m->position()) - at);
-    named += (*m)[1] == "u" ? parsed.fields[std::stoul((*m)[2])] : parsed.params[std::stoul((*m)[2])];
-    at = std::size_t(m->position() + m->length());
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() && is_part(text[end])) ++end;
+    const std::string word = text.substr(at, std::max<std::size_t>(1, end - at));
+    const bool has_number = word.size() > 1 && std::isdigit(static_cast<unsigned char>(word[1]));
+    named += !has_number      ? word
+             : word[0] == 'u' ? parsed.fields[std::stoul(word.substr(1))]
+             : word[0] == 'p' ? parsed.params[std::stoul(word.substr(1))]
+                              : word;
+    at += word.size();
   }
-  return named + text.substr(at);
+  return named;
 }
 
 TEST(Parse, ReadsWhatIsPrinted) {
