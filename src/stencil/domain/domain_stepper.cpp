@@ -254,11 +254,11 @@ void DomainStepper<T>::State::sweep_levels(Index steps, bool exchange_first) {
       sweep_box(inner.plan, inner.level, where[l]);
       continue;
     }
-    // The core goes in pieces, so that messages are looked after in between.
+    // The core goes in pieces, so that messages are looked after in between; thick ones, as neighbours read two planes twice.
     const Box inside = core();
     const std::vector<T*> arrays = live_arrays();
     live->start(arrays);
-    const Index planes = inside.end[0] - inside.begin[0], piece = std::max<Index>(16, (planes + 7) / 8);
+    const Index planes = inside.end[0] - inside.begin[0], piece = std::max<Index>(64, (planes + 3) / 4);
     for (Index z = inside.begin[0]; !inside.is_empty() && z < inside.end[0]; z += piece) {
       Box some = inside;
       some.begin[0] = z;
