@@ -32,6 +32,18 @@ auto as_option(const char* option, const Parse& parse) {
   }
 }
 
+/// "2,1,0"
+spinloom::Shape parse_split(const std::string& text) {
+  spinloom::Shape split;
+  for (const std::string& word : CLI::detail::split(text, ',')) {
+    Index parts = 0;
+    if (!CLI::detail::lexical_cast(word, parts) || parts < 0)
+      throw CLI::ValidationError("--split", "'" + text + "' is not one whole number for each axis, as 2,1,0");
+    split.push_back(parts);
+  }
+  return split;
+}
+
 /// The same start as on one rank: a bump in the middle of field 0, 0.1 in the others.
 template <class T>
 Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, const Console& console) {
@@ -56,7 +68,7 @@ Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, 
                                                 kernels[0].definition->rank, shape.size()));
     const bool is_periodic = boundary.kind == st::Boundary::Kind::periodic;
     st::DomainOptions options{{}, {is_periodic, is_periodic, is_periodic}};
-    if (!how.split.empty()) options.split = parse_matrix("--split", how.split);
+    if (!how.split.empty()) options.split = parse_split(how.split);
     domain = std::make_unique<st::Domain>(shape, c, st::rim_of(kernels, how.steps_between), options);
     int count = 0;
     for (const auto& k : kernels) count = std::max(count, k.view().fields());

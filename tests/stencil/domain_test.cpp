@@ -94,7 +94,7 @@ template <class T>
 Problem<T> builtin_problem(const BuiltinInfo& info, std::mt19937& random) {
   Problem<T> p;
   p.chain = builtin_kernels<T>(info.name);
-  const auto size = [&] { return one_of(random, std::array<Index, 6>{6, 9, 16, 23, 34, 41}); };
+  const auto size = [&] { return one_of(random, std::array<Index, 5>{6, 9, 16, 23, 34}); };
   p.shape = p.chain[0].definition->rank == 2 ? Shape{size(), size()} : Shape{size(), size(), size()};
   p.faces = random_faces(random);
   for (const auto& [_, value] : info.params) p.params.push_back(value);
@@ -107,13 +107,13 @@ TEST(Domain, GivesEveryBuiltinTheBitsOfOneRank) {
   std::mt19937 random(20260);
   for (const BuiltinInfo& info : builtins()) {
     int done = 0;
-    for (int trial = 0; trial < 6 && !HasFailure(); ++trial) {
+    for (int trial = 0; trial < 4 && !HasFailure(); ++trial) {
       done += check_shared<double>(random, builtin_problem<double>(info, random), 4);
       done += check_shared<float>(random, builtin_problem<float>(info, random), 4);
       if (info.has_complex && trial == 0)
         done += check_shared<cfloat>(random, builtin_problem<cfloat>(info, random), 2);
     }
-    EXPECT_GE(done, 12) << info.name;
+    EXPECT_GE(done, 8) << info.name;
   }
 }
 

@@ -15,7 +15,7 @@ inline double magnitude(double a) { return __builtin_fabs(a); }
 
 /// One operation on n points. Conditions are 1 and 0. A result may lie where an operand did.
 template <class R>
-void apply(const InterpretedStep& s, const R* const* at, const R* params, long n) {
+void apply(const InterpretedStep& s, const R* const* at, const double* params, long n) {
   R* to = const_cast<R*>(at[s.value]);
   const R *a = at[s.a], *b = at[s.b], *c = at[s.c];
 #define SPINLOOM_LOOP(...)                                                 \
@@ -29,7 +29,7 @@ void apply(const InterpretedStep& s, const R* const* at, const R* params, long n
       SPINLOOM_LOOP(value)
     }
     case Op::param: {
-      const R value = params[s.param];
+      const R value = static_cast<R>(params[s.param]);
       SPINLOOM_LOOP(value)
     }
     case Op::add: SPINLOOM_LOOP(a[i] + b[i])

@@ -254,11 +254,11 @@ void DomainStepper<T>::State::sweep_levels(Index steps, bool exchange_first) {
       sweep_box(inner.plan, inner.level, where[l]);
       continue;
     }
-    // The core goes in pieces, so that messages are looked after in between.
+    // The core goes in pieces, so that messages are looked after in between; thick ones, as neighbours read two planes twice.
     const Box inside = core();
     const std::vector<T*> arrays = live_arrays();
     live->start(arrays);
-    const Index planes = inside.end[0] - inside.begin[0], piece = std::max<Index>(16, (planes + 7) / 8);
+    const Index planes = inside.end[0] - inside.begin[0], piece = std::max<Index>(64, (planes + 3) / 4);
     for (Index z = inside.begin[0]; !inside.is_empty() && z < inside.end[0]; z += piece) {
       Box some = inside;
       some.begin[0] = z;
@@ -292,7 +292,7 @@ void DomainStepper<T>::set(int index, double value) {
   if (index < 0 || index >= static_cast<int>(params.size()))
     throw ArgumentError(
         fmt::format("domain stepper: parameter {}, the stencil has {}", index, params.size()));
-  params[static_cast<std::size_t>(index)] = static_cast<real_of<T>>(value);
+  params[static_cast<std::size_t>(index)] = value;
 }
 template <class T>
 const Schedule& DomainStepper<T>::schedule() const {

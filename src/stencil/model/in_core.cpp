@@ -28,7 +28,7 @@ double seconds_per_point(const Kernel<T>& kernel, Index columns, const Schedule&
   constexpr Index repeat = 8;  // rows of one call
   Array<T> memory = Array<T>::full({row * (2 + max_planes) + page}, T(1));
   Array<double> reduced = Array<double>::zeros({max_planes * repeat});
-  const std::vector<real_of<T>> params(max_params, real_of<T>(0.1));
+  const std::vector<double> params(max_params, 0.1);
   RowBlock<T> b;
   for (int r = 0; r < max_reads; ++r) {
     b.in_stride[r] = 0;
