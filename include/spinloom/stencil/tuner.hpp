@@ -42,17 +42,19 @@ struct Tuned {
   std::vector<Trial> trials;
 };
 
-/// The schedules worth trying, at most `most`, all legal and as these kernels carry them out; the model's first guess
-/// first, the best plain sweep always among them. `input.schedule` and `input.in_cache` do not matter; `in_core` gives
-/// the seconds per point for a schedule, as measure_in_core() does.
-///
-/// Errors   ArgumentError with a sentence where not even the naive schedule can run
+/// Seconds per point for a schedule, one per kernel, as measure_in_core() gives them; and a schedule as the kernels carry
+/// it out, as effective() gives it.
 using InCore = std::function<std::vector<double>(const Schedule&)>;
 using Effective = std::function<Schedule(const Schedule&)>;
 struct Candidate {
   Schedule schedule;
   double predicted_glups = 0;
 };
+/// The schedules worth trying, at most `most`, all legal and as these kernels carry them out; the model's first guess
+/// first, the best plain sweep always among them. `input.schedule`, `input.in_core` and `input.in_cache` do
+/// not matter.
+///
+/// Errors   ArgumentError with a sentence where not even the naive schedule can run
 std::vector<Candidate> candidates(ModelInput input, const std::vector<Boundaries>& fields,
                                   const InCore& in_core, const Effective& effective, std::size_t most = 12);
 

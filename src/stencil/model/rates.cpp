@@ -32,7 +32,6 @@ struct RateMeter::State {
   bool known = true;
   Index length = 0;  ///< floats of a thread in memory
   Array<float> from, to;
-  volatile float sink = 0;  // so that a sum is computed
 
   State() {
     Hardware h = detect_hardware();
@@ -56,7 +55,7 @@ struct RateMeter::State {
   }
 
   using Pass = void (*)(State&, float*, float*, Index);
-  static void read(State& s, float* a, float*, Index n) { s.sink = read_all(a, n); }
+  static void read(State&, float* a, float*, Index n) { read_all(a, n); }
   static void update(State&, float* a, float*, Index n) { update_all(a, n); }
   static void stream(State&, float* a, float* b, Index n) { copy_past_caches(a, n, b); }
 
@@ -91,14 +90,26 @@ struct RateMeter::State {
       if (machine.threads == 1) machine.rates[1][k] = r;
     }
   }
+  /// By the clock on the wall, as a sweep runs: the threads share what there is, and take chunks as they come.
   void measure_memory() {
     const std::size_t k = machine.caches.size() - 1;
+    const Index all = length * machine.threads, chunk = std::min(all, part_of(std::int64_t{2} << 20));
     for (const Index threads : {Index{1}, Index{machine.threads}}) {
-      const Index part = threads == 1 ? length * machine.threads : length;
-      const Index chunk = std::min(part, part_of(std::int64_t{2} << 20));
+      const auto rate_of = [&](double counted, Pass pass) {
+        const auto body = [&](Index begin, Index end, int) {
+          for (Index i = begin; i + chunk <= end; i += chunk)
+            pass(*this, from.data() + i, to.data() + i, chunk);
+        };
+        const double seconds = seconds_of([&] {
+          if (threads == 1)
+            body(0, all, 0);
+          else
+            parallel_blocks(all, chunk, body);
+        });
+        return counted * double(all / chunk * chunk) * sizeof(float) / seconds;
+      };
       Rates& r = machine.rates[threads == 1 ? 0 : 1][k];
-      r = {rate(threads, part, chunk, 1, read), 2 * rate(threads, part, chunk, 1, update),
-           2 * rate(threads, part, chunk, 1, stream)};
+      r = {rate_of(1, read), rate_of(2, update), rate_of(2, stream)};
       if (machine.threads == 1) machine.rates[1][k] = r;
     }
   }

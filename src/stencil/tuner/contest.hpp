@@ -68,7 +68,7 @@ class Contest {
     std::vector<std::size_t> before;
     for (const auto& t : times_) before.push_back(t.size());
     int rounds = 0;
-    while (rounds < 3 && round(finalists, 0.95 * options_.seconds, 0.7 + 0.1 * rounds)) ++rounds;
+    while (rounds < 3 && round(finalists, 0.85 * options_.seconds, 0.7 + 0.1 * rounds)) ++rounds;
     double most = 1;
     for (const std::size_t c : finalists) {
       tuned_.trials[c].is_finalist = rounds > 0;
