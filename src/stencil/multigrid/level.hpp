@@ -21,8 +21,12 @@ struct Layout {
         guard(64 / element_bytes),
         half(guard + ((n[2] + 1) / 2 + guard) / guard * guard),
         row(2 * half + guard),
-        plane((n[1] + 2) * row),
-        size((n[0] + 2) * plane) {}
+        plane((n[1] + 2) * row) {
+    // Places of neighbouring planes that agree in their last twelve bits hold each other up, a load the store before it.
+    const Index page = 4096 / element_bytes, apart = page / 2 + page / 16;
+    if (n[0] > 1 && plane > page) plane += (apart + page - plane % page) % page;
+    size = (n[0] + 2) * plane;
+  }
 
   Index points(int parity) const { return (n[2] + 1 - parity) / 2; }
   /// The first point of a half row; z and y count from -1 on.

@@ -126,11 +126,13 @@ class Solver {
     };
     if (o_.observe && !o_.observe(k, residual)) return stop(PoissonStop::observer, "stopped by the observer");
     if (is_exact && residual <= o_.tolerance) return stop(PoissonStop::converged, "converged");
-    if (residual < 0.9 * mark_) {
+    if (residual < 0.95 * mark_) {
       mark_ = residual;
       marked_at_ = k;
     }
-    if (k - marked_at_ >= 4) return stop(PoissonStop::stagnated, "stagnated (the residual no longer falls)");
+    // The residual of conjugate gradients may rise before it falls.
+    if (k - marked_at_ >= (gradients_ ? 10 : 4))
+      return stop(PoissonStop::stagnated, "stagnated (the residual no longer falls)");
     if (k == o_.cycles) return stop(PoissonStop::cycle_limit, "stopped at the cycle limit");
     return false;
   }
