@@ -1,6 +1,6 @@
 // A field map's background from its Laplacian, inside a mask: Poisson's equation by multigrid.
 //
-//   ninja -C build example_poisson && build/tests/example_poisson
+//   ninja -C build example_poisson && build/release/examples/stencils/example_poisson
 //
 // Expected output:
 //
