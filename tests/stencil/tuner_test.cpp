@@ -138,7 +138,7 @@ TEST(StencilTuner, RemembersItsAnswerAndLeavesGridsAlone) {
   int finalists = 0;
   bool is_among = false;
   for (const Trial& t : first.trials) {
-    EXPECT_GE(t.rounds, 2);
+    EXPECT_GE(t.rounds, 1);
     EXPECT_GT(t.glups, 0);
     finalists += t.is_finalist;
     is_among |= t.is_finalist && t.schedule == first.schedule;

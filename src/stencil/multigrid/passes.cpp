@@ -135,12 +135,12 @@ class Worker {
 template <class T>
 Index block_rows(const Level<T>& l, Index steps) {
   const Layout& g = l.layout;
-  constexpr Index budget = Index{3} << 19;
+  constexpr Index budget = Index{3} << 21;
   const Index planes = std::min(g.n[0], steps + 2), arrays = l.is_weighted ? 7 : 2;
   const Index fitting = budget / std::max<Index>(1, planes * arrays * g.row * Index(sizeof(T)));
-  // Work for several threads, unless there is next to none. A block shrinks by one row per step at either end and
-  // must not vanish.
-  const Index shared = g.cells() < (Index{1} << 15) ? g.n[1] : g.n[1] / 8;
+  // Rows beside a seam are met twice, so blocks are few: two per thread (no point depends on how the work is cut), or
+  // one where there is next to nothing to do. A block shrinks by one row per step at either end and must not vanish.
+  const Index shared = g.cells() < (Index{1} << 15) ? g.n[1] : g.n[1] / (2 * thread_count());
   return std::max(std::min(fitting, shared), 4 * steps + 8) / 2 * 2;
 }
 

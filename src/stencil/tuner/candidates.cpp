@@ -41,6 +41,8 @@ std::vector<Schedule> pool_of(const GridLayout& g, int radius_y) {
 
 /// Without prefetching a sweep waits for memory now and then: a tenth to a quarter more, where it was measured.
 constexpr double unfetched = 0.85;
+/// All threads of a wavefront wait for one another after each block of planes, of which the model knows nothing.
+constexpr double barriers = 0.5;
 
 }  // namespace
 
@@ -62,7 +64,8 @@ std::vector<Candidate> candidates(ModelInput input, const std::vector<Boundaries
     input.in_core = in_core(input.schedule);
     const double glups = predict(input).glups;
     const bool fetches = input.schedule.prefetch || input.schedule.stream;
-    all.push_back({input.schedule, glups * (fetches ? 1 : unfetched)});
+    const bool waits = input.schedule.kind == Kind::wavefront;
+    all.push_back({input.schedule, glups * (fetches ? 1 : unfetched) * (waits ? barriers : 1)});
   }
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     return a.predicted_glups > b.predicted_glups;
@@ -79,7 +82,9 @@ std::vector<Candidate> candidates(ModelInput input, const std::vector<Boundaries
     const bool is_sweep = c.schedule.kind == Kind::sweep;
     const std::size_t sweeps = static_cast<std::size_t>(of_kind(Kind::sweep));
     const std::size_t kept = sweeps < least_sweeps && !is_sweep ? least_sweeps - sweeps : 0;
-    if (chosen.size() + kept >= most || (!chosen.empty() && of_kind(c.schedule.kind) >= 5)) continue;
+    if (chosen.size() + kept >= most ||
+        of_kind(c.schedule.kind) >= (c.schedule.kind == Kind::wavefront ? 1 : 5))
+      continue;
     chosen.push_back(c);
   }
   // In turn from each kind, so that trials which end early have met them all.

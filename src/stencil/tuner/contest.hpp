@@ -51,14 +51,21 @@ class Contest {
   void run() {
     std::vector<std::size_t> all(times_.size());
     for (std::size_t c = 0; c < all.size(); ++c) all[c] = c;
-    for (int r = 0; r < 2; ++r)
-      if (!round(all, 0.6 * options_.seconds, 0.1 + 0.3 * r)) break;
+    const auto best = [&](std::size_t c) { return *std::min_element(times_[c].begin(), times_[c].end()); };
+    if (round(all, 0.45 * options_.seconds, 0.1)) {
+      // Whoever needs twice the time of the fastest has no second round.
+      double fastest = best(0);
+      for (const std::size_t c : all) fastest = std::min(fastest, best(c));
+      std::vector<std::size_t> near;
+      for (const std::size_t c : all)
+        if (best(c) < 2 * fastest) near.push_back(c);
+      round(near, 0.45 * options_.seconds, 0.4);
+    }
 
     // The first guess and the best three others, tried in one round at a time beside one another.
     std::vector<std::size_t> ranked;
     for (const std::size_t c : all)
       if (c > 0 && !times_[c].empty()) ranked.push_back(c);
-    const auto best = [&](std::size_t c) { return *std::min_element(times_[c].begin(), times_[c].end()); };
     std::stable_sort(ranked.begin(), ranked.end(),
                      [&](std::size_t a, std::size_t b) { return best(a) < best(b); });
     const std::size_t ranked_all = ranked.size();
@@ -68,7 +75,7 @@ class Contest {
     std::vector<std::size_t> before;
     for (const auto& t : times_) before.push_back(t.size());
     int rounds = 0;
-    while (rounds < 3 && round(finalists, 0.85 * options_.seconds, 0.7 + 0.1 * rounds)) ++rounds;
+    while (rounds < 3 && round(finalists, 0.9 * options_.seconds, 0.7 + 0.1 * rounds)) ++rounds;
     double most = 1;
     for (const std::size_t c : finalists) {
       tuned_.trials[c].is_finalist = rounds > 0;
