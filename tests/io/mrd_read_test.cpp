@@ -324,7 +324,7 @@ TEST(MrdRead, SurvivesDamageAnywhere) {
   RecordProperty("crashes", crashes);
 }
 
-// The HDF5 library goes round for ever in about one of 5000 files with one byte changed. The test above meets such a file
+// The HDF5 library goes round for ever in one of some thousand files with one byte changed. The test above meets such a file
 // now and then; here the child itself never ends.
 TEST(MrdRead, EndsAReadingThatWouldNeverEnd) {
   const TemporaryFolder folder;
