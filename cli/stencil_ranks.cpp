@@ -193,6 +193,11 @@ std::function<bool(const StencilRun&, const Console&)> declare_stencil_ranks(CLI
   };
   return [=](const StencilRun& what, const Console& console) {
     const bool has_mpi = o->ranks == "mpi" || (o->ranks == "auto" && spinloom::launched_ranks() > 1);
+    if ((has_mpi || o->ranks != "auto") && (what.schedule == "best" || what.schedule == "tuned"))
+      throw CLI::ValidationError("--schedule",
+                                 "'" + what.schedule +
+                                     "' is found for a whole grid, not for the parts that ranks have; "
+                                     "name a schedule, such as one that stencil tune prints");
     if (has_mpi) {
       share_cores(spinloom::launched_ranks());
       run_as_process(what, *o, console);

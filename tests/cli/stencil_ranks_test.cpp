@@ -42,6 +42,7 @@ TEST_F(StencilRanks, RefuseWhatTheyCannotDo) {
   expect_failure("stencil run 7-point --ranks many", 2, "many");
   for (const char* split : {"2,,1", "2,1,x", "-1,2,1"})
     expect_failure(std::string("stencil run 7-point --ranks 2 --split=") + split, 2, split);
+  expect_failure("stencil run 7-point --ranks 2 --schedule best", 2, "name a schedule");
   expect_failure("stencil run 7-point --ranks 2 --split 2,1", 1, "over 2 axes");
   expect_failure("stencil run 7-point --ranks 4 --matrix 8,8,8 --split 4,1,1 --steps-between 3", 1,
                  "a rim of 3");
