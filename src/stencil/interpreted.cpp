@@ -8,6 +8,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/parse.hpp"
+#include "stencil/builtin/targets.hpp"
 
 namespace spinloom::stencil {
 
@@ -16,11 +17,7 @@ namespace spinloom::stencil {
   void interpreted_rows(RowFunctions<float>*);  \
   void interpreted_rows(RowFunctions<double>*); \
   }
-SPINLOOM_DECLARE(baseline)
-#if defined(__x86_64__)
-SPINLOOM_DECLARE(avx2)
-SPINLOOM_DECLARE(avx512)
-#endif
+SPINLOOM_STENCIL_TARGETS(SPINLOOM_DECLARE)
 #undef SPINLOOM_DECLARE
 
 namespace {
@@ -144,18 +141,11 @@ class Lowering {
 template <class T>
 RowFunctions<T> best_rows() {
   RowFunctions<T> rows;
-#if defined(__x86_64__)
   const std::string target = builtin_targets().front();
-  if (target == "avx512") {
-    avx512::interpreted_rows(&rows);
-    return rows;
-  }
-  if (target == "avx2") {
-    avx2::interpreted_rows(&rows);
-    return rows;
-  }
-#endif
-  baseline::interpreted_rows(&rows);
+#define SPINLOOM_FILL(name) \
+  if (target == #name) return name::interpreted_rows(&rows), rows;
+  SPINLOOM_STENCIL_TARGETS(SPINLOOM_FILL)
+#undef SPINLOOM_FILL
   return rows;
 }
 

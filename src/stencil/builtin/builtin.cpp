@@ -4,6 +4,7 @@
 
 #include "spinloom/core/error.hpp"
 #include "stencil/builtin/rows.hpp"
+#include "stencil/builtin/targets.hpp"
 
 namespace spinloom::stencil {
 
@@ -17,11 +18,7 @@ namespace spinloom::stencil {
   void complex_rows(RowFunctions<std::complex<double>>*); \
   void wide_rows(RowFunctions<float>*);                   \
   }
-SPINLOOM_DECLARE(baseline)
-#if defined(__x86_64__)
-SPINLOOM_DECLARE(avx2)
-SPINLOOM_DECLARE(avx512)
-#endif
+SPINLOOM_STENCIL_TARGETS(SPINLOOM_DECLARE)
 
 namespace {
 
@@ -129,11 +126,7 @@ std::vector<RowFunctions<T>> all_rows(const std::string& target) {
     }                                               \
     return rows;                                    \
   }
-#if defined(__x86_64__)
-  SPINLOOM_FILL(avx512)
-  SPINLOOM_FILL(avx2)
-#endif
-  SPINLOOM_FILL(baseline)
+  SPINLOOM_STENCIL_TARGETS(SPINLOOM_FILL)
   throw ArgumentError(fmt::format("stencils are not compiled for the instruction set '{}'", target));
 }
 

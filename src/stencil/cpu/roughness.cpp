@@ -6,6 +6,7 @@
 #include "spinloom/runtime/threads.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "stencil/builtin/roughness.hpp"
+#include "stencil/builtin/targets.hpp"
 
 namespace spinloom::stencil {
 
@@ -14,11 +15,7 @@ namespace spinloom::stencil {
   void roughness_rows(RoughnessRows<float>&);  \
   void roughness_rows(RoughnessRows<double>&); \
   }
-SPINLOOM_DECLARE(baseline)
-#if defined(__x86_64__)
-SPINLOOM_DECLARE(avx2)
-SPINLOOM_DECLARE(avx512)
-#endif
+SPINLOOM_STENCIL_TARGETS(SPINLOOM_DECLARE)
 
 namespace {
 
@@ -31,11 +28,10 @@ const RoughnessRows<Real>& rows_of_this_machine() {
   static const RoughnessRows<Real> rows = [] {
     RoughnessRows<Real> r{};
     const std::string target = builtin_targets().front();
-#if defined(__x86_64__)
-    if (target == "avx512") return avx512::roughness_rows(r), r;
-    if (target == "avx2") return avx2::roughness_rows(r), r;
-#endif
-    baseline::roughness_rows(r);
+#define SPINLOOM_FILL(name) \
+  if (target == #name) return name::roughness_rows(r), r;
+    SPINLOOM_STENCIL_TARGETS(SPINLOOM_FILL)
+#undef SPINLOOM_FILL
     return r;
   }();
   return rows;

@@ -1,6 +1,7 @@
 #include "stencil/multigrid/rows.hpp"
 
 #include "spinloom/stencil/builtin.hpp"
+#include "stencil/builtin/targets.hpp"
 
 namespace spinloom::stencil::multigrid {
 
@@ -9,11 +10,7 @@ namespace spinloom::stencil::multigrid {
   void fill_rows(Rows<float>& r);  \
   void fill_rows(Rows<double>& r); \
   }
-SPINLOOM_DECLARE(baseline)
-#if defined(__x86_64__)
-SPINLOOM_DECLARE(avx2)
-SPINLOOM_DECLARE(avx512)
-#endif
+SPINLOOM_STENCIL_TARGETS(SPINLOOM_DECLARE)
 #undef SPINLOOM_DECLARE
 
 template <class T>
@@ -21,14 +18,10 @@ const Rows<T>& rows() {
   static const Rows<T> best = [] {
     const std::string target = builtin_targets().front();
     Rows<T> r;
-#if defined(__x86_64__)
-    if (target == "avx512")
-      avx512::fill_rows(r);
-    else if (target == "avx2")
-      avx2::fill_rows(r);
-    else
-#endif
-      baseline::fill_rows(r);
+#define SPINLOOM_FILL(name) \
+  if (target == #name) return name::fill_rows(r), r;
+    SPINLOOM_STENCIL_TARGETS(SPINLOOM_FILL)
+#undef SPINLOOM_FILL
     return r;
   }();
   return best;
