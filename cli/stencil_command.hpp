@@ -83,6 +83,18 @@ struct Grids {
   }
 };
 
+/// What is printed of a field.
+template <class T>
+Json summary(const spinloom::Array<T>& a) {
+  double sum = 0, least = a.empty() ? 0 : double(a[0]), most = least;
+  for (const T v : a) {
+    sum += double(v);
+    least = std::min(least, double(v));
+    most = std::max(most, double(v));
+  }
+  return {{"sum", sum}, {"min", least}, {"max", most}};
+}
+
 /// --schedule as it was given, or found: "best" and "tuned" look for one.
 template <class T>
 st::Schedule chosen_schedule(const Options& o, const Case<T>& c, const Console& console) {

@@ -4,12 +4,12 @@
 
 #include <chrono>
 
-#include "common.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/domain_stepper.hpp"
+#include "stencil_command.hpp"
 
 namespace {
 
@@ -107,16 +107,7 @@ Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, 
   c.barrier();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Json results = Json::array();
-  for (const auto& f : fields) {
-    const auto a = f.current->gather();
-    double sum = 0, least = a.empty() ? 0 : double(a[0]), most = least;
-    for (const T v : a) {
-      sum += double(v);
-      least = std::min(least, double(v));
-      most = std::max(most, double(v));
-    }
-    results.push_back({{"sum", sum}, {"min", least}, {"max", most}});
-  }
+  for (const auto& f : fields) results.push_back(stencil_command::summary(f.current->gather()));
   const double points = double(spinloom::count(shape)) * double(what.steps) * double(kernels.size());
   return {{"stencil", what.name},
           {"expression", to_string(*kernels[0].definition)},

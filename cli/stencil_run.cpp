@@ -29,16 +29,7 @@ Json run_case(const Options& o, const Console& console) {
   stepper.run(o.steps, console.progress());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Json results = Json::array();
-  for (const auto& b : grids.bound) {
-    const auto a = b.current->to_array();
-    double sum = 0, least = a.empty() ? 0 : double(a[0]), most = least;
-    for (const T v : a) {
-      sum += double(v);
-      least = std::min(least, double(v));
-      most = std::max(most, double(v));
-    }
-    results.push_back({{"sum", sum}, {"min", least}, {"max", most}});
-  }
+  for (const auto& b : grids.bound) results.push_back(summary(b.current->to_array()));
   // What the model says that each update moves, and the bandwidth that this comes to at the speed measured.
   st::Machine machine;
   machine.threads = spinloom::thread_count();
