@@ -8,7 +8,7 @@ const std::vector<Bench>& benches() {
       {"dft", "the exact DFT as an operator, forward and adjoint, at the tolerances that it offers",
        takes_matrix | takes_samples | takes_coils | takes_off_resonance | runs_on_gpu, bench_dft},
       {"nufft", "the NUFFT, types 1 and 2, at three tolerances",
-       takes_matrix | takes_samples | takes_coils | runs_on_gpu, bench_nufft},
+       takes_matrix | takes_samples | takes_coils | takes_tolerances | runs_on_gpu, bench_nufft},
       {"cg", "a whole reconstruction by conjugate gradients, from arrays on the host to the image there",
        takes_matrix | takes_samples | takes_coils | runs_on_gpu | shares_gpus, bench_cg},
       {"normal", "the Toeplitz normal operator against FFTW, or cuFFT, on a padded grid",
