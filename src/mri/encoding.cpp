@@ -1,10 +1,10 @@
 #include "spinloom/mri/encoding.hpp"
 
 #include <cmath>
-#include <optional>
 
 #include "fourier/cuda/fuses_maps.hpp"
 #include "mri/coil_batches.hpp"
+#include "mri/coils_in_turn.hpp"
 #include "mri/cuda/encoding.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/threads.hpp"
@@ -75,46 +75,40 @@ void require_fits(const char* who, const CoilMaps<Real>& maps, const LinearOpera
                     to_string(fourier.domain())));
 }
 
-/// The maps of a batch where the transform works: as they lie, or brought there from locked host memory.
+/// The maps for an operator that works on `device`: as they lie, or from locked host memory, see CoilsInTurn.
 template <class Real>
-class MapsOfBatch {
+class MapsInTurn {
  public:
   using Complex = std::complex<Real>;
-  MapsOfBatch(const char* who, CoilMaps<Real> maps, Device device) : maps_(std::move(maps)), device_(device) {
+  MapsInTurn(const char* who, CoilMaps<Real> maps, Device device) : maps_(std::move(maps)), device_(device) {
     if (share_memory(maps_->device(), device)) return;
     if (on_gpu(maps_->device()))
       throw ArgumentError(fmt::format(
           "{}: the coil maps are on {}, but the Fourier operator works on {}; bring them there, or to the "
           "host, from where they are sent batch by batch",
           who, to_string(maps_->device()), to_string(device)));
-    streamed_.emplace(maps_->view(), device);
+    pinned_ = cuda::pinned_copy<Real>(maps_->view(), device);
   }
   const CoilMaps<Real>& all() const { return maps_; }
   Device device() const { return device_; }
 
-  /// Of coils [first, first + length); good for as long as it lives.
-  struct Batch {
-    Array<Complex> storage;
-    View<const Complex> view;
-  };
-  Batch operator()(Index first, Index length) const {
-    if (!streamed_) return {{}, maps_->view().slices(first, length)};
-    Batch batch{streamed_->fetch(first, length), {}};
-    batch.view = batch.storage.view();
-    return batch;
+  /// One pass over them, in batches.
+  CoilsInTurn<Real> pass(Index batch) const {
+    if (pinned_ == nullptr) return {maps_->view(), batch, device_, false};
+    return {{reinterpret_cast<const Complex*>(pinned_.get()), maps_->shape()}, batch, device_, true};
   }
 
  private:
   CoilMaps<Real> maps_;
   Device device_;
-  std::optional<cuda::StreamedMaps<Real>> streamed_;
+  std::shared_ptr<const std::byte> pinned_;
 };
 
 template <class Real>
 class EncodingNormal final : public LinearOperator<Real> {
  public:
   using Complex = std::complex<Real>;
-  EncodingNormal(MapsOfBatch<Real> maps, CoilBatches<Real> grams)
+  EncodingNormal(MapsInTurn<Real> maps, CoilBatches<Real> grams)
       : maps_(std::move(maps)),
         grams_(std::move(grams)),
         fuses_maps_(on_gpu(grams_.full()->device()) &&
@@ -134,40 +128,44 @@ class EncodingNormal final : public LinearOperator<Real> {
     const Real scale = Real(1 / double(x.size()));
     if (fuses_maps_) return fused(x, scale, y);
     Array<Complex> images(prepend(grams_.batch(), x.shape), x.device), convolved(images.shape(), x.device);
+    auto in_turn = maps_.pass(grams_.batch());
     grams_.for_each([&](Index first, Index length, const LinearOperator<Real>& gram) {
       const auto part = images.view().slices(0, length), out = convolved.view().slices(0, length);
-      const auto maps = maps_(first, length);
-      expand<Real>(maps.view, x, 1, part);
+      const auto maps = in_turn.take(first, length);
+      expand<Real>(maps, x, 1, part);
       gram.forward(part, out);
-      combine<Real>(maps.view, out, scale, first == 0, y);
+      combine<Real>(maps, out, scale, first == 0, y);
+      in_turn.send_next();
     });
   }
 
   /// By operators that multiply with the maps and add the coils themselves; batch by batch where there are several.
   void fused(View<const Complex> x, Real factor, View<Complex> y) const {
     Array<Complex> sum;
+    auto in_turn = maps_.pass(grams_.batch());
     grams_.for_each([&](Index first, Index length, const LinearOperator<Real>& gram) {
       if (first > 0 && sum.empty()) sum = Array<Complex>(x.shape, x.device);
       const View<Complex> out = first == 0 ? y : sum.view();
-      dynamic_cast<const cuda::FusesMaps<Real>&>(gram).apply_with_maps(maps_(first, length).view.data, x.data,
-                                                                       out.data);
+      dynamic_cast<const cuda::FusesMaps<Real>&>(gram).apply_with_maps(in_turn.take(first, length).data,
+                                                                       x.data, out.data);
       if (first > 0) axpy<Complex>(Complex(1), sum.view(), y);
+      in_turn.send_next();
     });
     spinloom::scale<Complex>(factor, y);
   }
 
-  MapsOfBatch<Real> maps_;
+  MapsInTurn<Real> maps_;
   CoilBatches<Real> grams_;
   bool fuses_maps_;
 };
 
 template <class Real>
-OperatorPtr<Real> make_encoding_normal_of(MapsOfBatch<Real> maps, const CoilTransform<Real>& gram,
+OperatorPtr<Real> make_encoding_normal_of(MapsInTurn<Real> maps, const CoilTransform<Real>& gram,
                                           Index coil_batch) {
   constexpr const char* who = "encoding normal operator";
   CoilBatches<Real> batches(who, maps.all()->shape()[0], coil_batch, gram);
   if (!share_memory(maps.device(), batches.full()->device()))
-    maps = MapsOfBatch<Real>(who, maps.all(), batches.full()->device());
+    maps = MapsInTurn<Real>(who, maps.all(), batches.full()->device());
   return std::make_shared<EncodingNormal<Real>>(std::move(maps), std::move(batches));
 }
 
@@ -203,9 +201,11 @@ class Encoding final : public LinearOperator<Real> {
 
   void do_forward(View<const Complex> x, View<Complex> y) const override {
     Array<Complex> images(prepend(fourier_.batch(), x.shape), x.device);
+    auto maps = maps_.pass(fourier_.batch());
     fourier_.for_each([&](Index first, Index length, const LinearOperator<Real>& f) {
       const auto part = images.view().slices(0, length);
-      expand<Real>(maps_(first, length).view, x, scaling(), part);
+      expand<Real>(maps.take(first, length), x, scaling(), part);
+      maps.send_next();
       const auto samples = y.slices(first, length);
       if (share_memory(y.device, x.device)) return f.forward(part, samples);
       Array<Complex> there(samples.shape, x.device);
@@ -215,15 +215,18 @@ class Encoding final : public LinearOperator<Real> {
   }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override {
     Array<Complex> images(prepend(fourier_.batch(), x.shape), x.device);
+    auto maps = maps_.pass(fourier_.batch());
+    CoilsInTurn<Real> samples(y, fourier_.batch(), x.device, false);
     fourier_.for_each([&](Index first, Index length, const LinearOperator<Real>& f) {
       const auto part = images.view().slices(0, length);
-      Array<Complex> storage;
-      f.adjoint(on_device(y.slices(first, length), x.device, storage), part);
-      combine<Real>(maps_(first, length).view, part, scaling(), first == 0, x);
+      f.adjoint(samples.take(first, length), part);
+      combine<Real>(maps.take(first, length), part, scaling(), first == 0, x);
+      maps.send_next();
+      samples.send_next();
     });
   }
 
-  MapsOfBatch<Real> maps_;
+  MapsInTurn<Real> maps_;
   CoilBatches<Real> fourier_;
   CoilTransform<Real> gram_;
 };

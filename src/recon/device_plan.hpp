@@ -38,8 +38,8 @@ struct DevicePlan {
 /// of matrix that would fit, when nothing does.
 DevicePlan plan_device(const DeviceNeeds& needs, std::int64_t free_bytes, const std::string& device);
 
-/// Bytes that are free on a GPU; throws BackendUnavailable when it cannot be used.
-std::int64_t free_device_bytes(Device device);
+/// Bytes that are free on the GPU of `options`, and that they allow; throws BackendUnavailable when it cannot be used.
+std::int64_t free_device_bytes(const ReconstructionOptions& options);
 
 /// "134 MB", "4.3 GB"
 std::string in_megabytes(double bytes);

@@ -11,8 +11,8 @@
 #include "fourier/cuda/toeplitz_padded.hpp"
 #include "fourier/cuda/toeplitz_spectrum.hpp"
 #include "runtime/cuda/scratch.hpp"
+#include "runtime/run_on.hpp"
 #include "spinloom/core/error.hpp"
-#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::cuda {
 namespace {
@@ -52,9 +52,7 @@ class CudaToeplitz final : public LinearOperator<Real>, public FusesMaps<Real> {
   Shape range() const override { return domain(); }
   Device device() const override { return device_; }
   /// What lies on the host is copied for the call.
-  bool takes(Device x, Device y) const override {
-    return (x == device_ || x.kind != DeviceKind::cuda) && (y == device_ || y.kind != DeviceKind::cuda);
-  }
+  bool takes(Device x, Device y) const override { return can_run_on(device_, x, y); }
   void apply_with_maps(const Complex* maps, const Complex* x, Complex* out) const override {
     const Scratch<std::byte> work(context(device_.index), convolution_->work_bytes());
     convolution_->apply(ToeplitzSense<Real>{x, maps, 0, out, nullptr}, work.data());
@@ -62,13 +60,10 @@ class CudaToeplitz final : public LinearOperator<Real>, public FusesMaps<Real> {
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {
-    Array<Complex> x_storage;
-    const View<const Complex> x_here = on_device(x, device_, x_storage);
-    const Scratch<std::byte> work(context(device_.index), convolution_->work_bytes());
-    if (y.device == device_) return convolution_->apply(x_here.data, y.data, work.data());
-    Array<Complex> y_here(y.shape, device_);
-    convolution_->apply(x_here.data, y_here.data(), work.data());
-    transfer<Complex>(y_here.view(), y);
+    run_on(device_, x, y, [&](View<const Complex> in, View<Complex> out) {
+      const Scratch<std::byte> work(context(device_.index), convolution_->work_bytes());
+      convolution_->apply(in.data, out.data, work.data());
+    });
   }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
 
