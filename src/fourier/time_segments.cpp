@@ -70,13 +70,17 @@ class Segments final : public LinearOperator<Real> {
   std::shared_ptr<const Factors> factors_;
 };
 
-/// F^H W F for weights of either sign.
+/// F^H W F for each row of weights, which may be of either sign.
 template <class Real>
-OperatorPtr<Real> make_convolution(const std::shared_ptr<const Trajectory>& k, const Shape& matrix,
-                                   View<const double> weights, Index coils, double tolerance, Device device) {
+std::vector<OperatorPtr<Real>> make_convolutions(const std::shared_ptr<const Trajectory>& k,
+                                                 const Shape& matrix, View<const double> weights, Index coils,
+                                                 double tolerance, Device device) {
   if (device.kind == DeviceKind::cuda)
-    return cuda::make_toeplitz<Real>(k, matrix, weights, coils, tolerance, device);
-  return std::make_shared<cpu::Toeplitz<Real>>(k, matrix, weights, coils, tolerance);
+    return cuda::make_toeplitz_of_each<Real>(k, matrix, weights, coils, tolerance, device);
+  std::vector<OperatorPtr<Real>> all;
+  for (Index l = 0; l < weights.shape[0]; ++l)
+    all.push_back(std::make_shared<cpu::Toeplitz<Real>>(k, matrix, weights.slice(l), coils, tolerance));
+  return all;
 }
 
 template <class Real>
@@ -86,12 +90,10 @@ class SegmentsNormal final : public LinearOperator<Real>, public cuda::FusesMaps
   using Factors = SegmentFactors<Real>;
   SegmentsNormal(const std::shared_ptr<const Trajectory>& k, const Shape& matrix, const OffResonance& b0,
                  const SegmentTables& tables, Index coils, double tolerance, Device device)
-      : device_(device), factors_(make_segment_factors<Real>(b0, tables, device)) {
-    const auto weights = tables.sample_weights(b0);
-    for (Index l = 0; l < tables.interpolation.taps(); ++l)
-      convolutions_.push_back(
-          make_convolution<Real>(k, matrix, weights.view().slice(l), coils, tolerance, device));
-  }
+      : device_(device),
+        convolutions_(
+            make_convolutions<Real>(k, matrix, tables.sample_weights(b0).view(), coils, tolerance, device)),
+        factors_(make_segment_factors<Real>(b0, tables, device)) {}
   std::string name() const override {
     return fmt::format("Toeplitz normal operator with off-resonance by {} time segments",
                        convolutions_.size());

@@ -216,7 +216,9 @@ class Encoding final : public LinearOperator<Real> {
   void do_adjoint(View<const Complex> y, View<Complex> x) const override {
     Array<Complex> images(prepend(fourier_.batch(), x.shape), x.device);
     auto maps = maps_.pass(fourier_.batch());
-    CoilsInTurn<Real> samples(y, fourier_.batch(), x.device, false);
+    // All coils' samples at once are for the transform to send, which may do so piece by piece.
+    const bool is_one_batch = fourier_.batch() == y.shape[0] && fourier_.full()->takes(x.device, y.device);
+    CoilsInTurn<Real> samples(y, fourier_.batch(), is_one_batch ? y.device : x.device, false);
     fourier_.for_each([&](Index first, Index length, const LinearOperator<Real>& f) {
       const auto part = images.view().slices(0, length);
       f.adjoint(samples.take(first, length), part);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "fourier/cuda/coordinates.hpp"
 #include "recon/device_plan.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/dft.hpp"
@@ -29,10 +30,11 @@ Reconstructor::Operators::Operators(const Measurement& measurement, const Recons
                                     Index coils)
     : trajectory(measurement.trajectory), matrix(measurement.matrix), planned_coils(coils) {
   if (options.device.kind == DeviceKind::cuda) {
-    const DevicePlan plan = plan_device(device_needs(measurement, options, coils),
-                                        free_device_bytes(options), to_string(options.device));
+    const DevicePlan plan = plan_device(device_needs(measurement, options, coils), free_device_bytes(options),
+                                        to_string(options.device));
     coil_batch = plan.coil_batch;
     streams_maps = plan.streams_maps;
+    if (options.fourier != FourierKind::dft) coordinates = cuda::coordinates_of(*trajectory, options.device);
   } else {
     coil_batch = choose_coil_batch(planned_coils, matrix, options.coil_batch);
   }

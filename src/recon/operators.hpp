@@ -17,8 +17,9 @@ struct Reconstructor::Operators {
   bool streams_maps = false;      ///< on a GPU whose memory does not hold the maps
   OffResonancePtr off_resonance;  ///< null: none
   std::shared_ptr<const Array<double>> field_map;
-  std::vector<float> times;  ///< of the samples, where there is a field map
-  Array<double> weights;     ///< density compensation of all samples; empty until gridding_weights() makes it
+  std::vector<float> times;                 ///< of the samples, where there is a field map
+  std::shared_ptr<const void> coordinates;  ///< on a GPU, kept while operators are made
+  Array<double> weights;  ///< density compensation of all samples; empty until gridding_weights() makes it
 
   /// For `coils` of the measurement's coils, on the device of `options`.
   Operators(const Measurement& measurement, const ReconstructionOptions& options, Index coils);

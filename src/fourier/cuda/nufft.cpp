@@ -10,6 +10,7 @@
 #include "fourier/cuda/nufft_layout.hpp"
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/scratch.hpp"
+#include "runtime/cuda/uploads.hpp"
 #include "runtime/run_on.hpp"
 #include "spinloom/core/error.hpp"
 
@@ -84,6 +85,7 @@ class CudaNufft final : public LinearOperator<Real> {
     if (points_.samples == 0)
       return zero_bytes(reinterpret_cast<std::byte*>(x.data), x.device,
                         static_cast<std::size_t>(x.size()) * sizeof(Complex));
+    if (!share_memory(y.device, device_) && layout_.groups > 1) return adjoint_piece_by_piece(y, x);
     run_on(device_, y, x, [&](View<const Complex> kspace, View<Complex> image) {
       in_batches([&](Index first, Index groups, Complex* grid) {
         const Index coil = first * layout_.kernels.coils;
@@ -91,6 +93,34 @@ class CudaNufft final : public LinearOperator<Real> {
         fft_.inverse(grid, coils_ - coil, groups, 1 / scale_, image.data + coil * count(matrix_));
       });
     });
+  }
+
+  /// The same of samples on the host: some coils' are on their way while those before are worked on.
+  void adjoint_piece_by_piece(View<const Complex> y, View<Complex> x) const {
+    constexpr Index pieces = 4;
+    const Index groups = std::min(batch_, (layout_.groups + pieces - 1) / pieces),
+                at_once = groups * layout_.kernels.coils, parts = (coils_ + at_once - 1) / at_once;
+    const auto part = [&](Index i) { return y.slices(i * at_once, std::min(at_once, coils_ - i * at_once)); };
+    const auto bytes = [](View<const Complex> v) {
+      return static_cast<std::size_t>(v.size()) * sizeof(Complex);
+    };
+    const auto send = [&](Uploads& uploads, Index i) {
+      if (i < parts) uploads.send(reinterpret_cast<const std::byte*>(part(i).data), bytes(part(i)), false);
+    };
+    Array<Complex> x_here;
+    if (x.device != device_) x_here = Array<Complex>(x.shape, device_);
+    Complex* const image = x.device == device_ ? x.data : x_here.data();
+    const Scratch<Complex> grid(context_, static_cast<std::size_t>(groups * layout_.group_cells()));
+    Uploads uploads(context_, bytes(part(0)), parts);
+    send(uploads, 0);
+    for (Index i = 0; i < parts; ++i) {
+      const Index coil = i * at_once, coils = part(i).shape[0],
+                  own = (coils + layout_.kernels.coils - 1) / layout_.kernels.coils;
+      spread(reinterpret_cast<const Complex*>(uploads.take()), coils, own, grid.data());
+      fft_.inverse(grid.data(), coils, own, 1 / scale_, image + coil * count(matrix_));
+      send(uploads, i + 1);
+    }
+    if (x.device != device_) transfer<Complex>(x_here.view(), x);
   }
 
   /// Calls body(first group, groups, grid) for as many groups of coils at a time as memory allows.

@@ -26,16 +26,29 @@ std::array<Index, 3> image_of(const Shape& matrix) {
 /// The error of q enters every application, so it stays well below what was asked for.
 double spread_tolerance(double tolerance) { return std::max(0.1 * tolerance, 1e-13); }
 
+/// Convolutions of one trajectory, for one set of weights after another.
 template <class Real>
-std::unique_ptr<ToeplitzConvolution<Real>> plan(const std::shared_ptr<const Trajectory>& trajectory,
-                                                const Shape& matrix, View<const double> weights, Index coils,
-                                                double tolerance, Device device, ToeplitzPath path) {
-  const ToeplitzPath chosen =
-      choose_path<Real>(matrix, path, context(device.index).facts().shared_memory_bytes);
-  auto spectrum = toeplitz_spectrum<Real>(trajectory, matrix, weights, circulant_cells(matrix, chosen),
-                                          spread_tolerance(tolerance), device);
-  return make_convolution<Real>(matrix, coils, std::move(spectrum), device, chosen);
-}
+class Planner {
+ public:
+  Planner(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils, double tolerance,
+          Device device, ToeplitzPath path)
+      : matrix_(std::move(matrix)),
+        coils_(coils),
+        device_(device),
+        path_(choose_path<Real>(matrix_, path, context(device.index).facts().shared_memory_bytes)),
+        spectra_(toeplitz_spectra<Real>(std::move(trajectory), matrix_, circulant_cells(matrix_, path_),
+                                        spread_tolerance(tolerance), device)) {}
+  std::unique_ptr<ToeplitzConvolution<Real>> operator()(View<const double> weights) const {
+    return make_convolution<Real>(matrix_, coils_, (*spectra_)(weights), device_, path_);
+  }
+
+ private:
+  Shape matrix_;
+  Index coils_;
+  Device device_;
+  ToeplitzPath path_;
+  std::unique_ptr<ToeplitzSpectra<Real>> spectra_;
+};
 
 template <class Real>
 class CudaToeplitz final : public LinearOperator<Real>, public FusesMaps<Real> {
@@ -114,8 +127,19 @@ template <class Real>
 OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>& trajectory, Shape matrix,
                                 View<const double> weights, Index coils, double tolerance, Device device,
                                 ToeplitzPath path) {
-  auto convolution = plan<Real>(trajectory, matrix, weights, coils, tolerance, device, path);
+  auto convolution = Planner<Real>(trajectory, matrix, coils, tolerance, device, path)(weights);
   return std::make_shared<CudaToeplitz<Real>>(std::move(matrix), coils, device, std::move(convolution));
+}
+
+template <class Real>
+std::vector<OperatorPtr<Real>> make_toeplitz_of_each(const std::shared_ptr<const Trajectory>& trajectory,
+                                                     const Shape& matrix, View<const double> weights,
+                                                     Index coils, double tolerance, Device device) {
+  const Planner<Real> plan(trajectory, matrix, coils, tolerance, device, ToeplitzPath::best);
+  std::vector<OperatorPtr<Real>> all;
+  for (Index l = 0; l < weights.shape[0]; ++l)
+    all.push_back(std::make_shared<CudaToeplitz<Real>>(matrix, coils, device, plan(weights.slice(l))));
+  return all;
 }
 
 template <class Real>
@@ -158,7 +182,7 @@ SenseToeplitz<Real>::SenseToeplitz(const std::shared_ptr<const Trajectory>& traj
                                  to_string(device)));
   require_shape("SENSE normal operator", "coil maps", shape, prepend(shape[0], matrix));
   convolution_ =
-      plan<Real>(trajectory, matrix, weights, shape[0], options.tolerance, device, ToeplitzPath::best);
+      Planner<Real>(trajectory, matrix, shape[0], options.tolerance, device, ToeplitzPath::best)(weights);
   work_ = Array<std::byte>({static_cast<Index>(convolution_->work_bytes())}, device);
 }
 
@@ -183,14 +207,16 @@ std::vector<KernelInstance> toeplitz_kernel_instances() {
   return all;
 }
 
-#define SPINLOOM_INSTANTIATE(Real)                                                                       \
-  template ToeplitzPath choose_path<Real>(const Shape&, ToeplitzPath, std::size_t);                      \
-  template std::unique_ptr<ToeplitzConvolution<Real>> make_convolution(const Shape&, Index, Array<Real>, \
-                                                                       Device, ToeplitzPath);            \
-  template OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>&, Shape,              \
-                                           View<const double>, Index, double, Device, ToeplitzPath);     \
-  template std::int64_t toeplitz_bytes<Real>(const Shape&, Index);                                       \
-  template std::int64_t toeplitz_planning_bytes<Real>(const Shape&, Index, double, Device);              \
+#define SPINLOOM_INSTANTIATE(Real)                                                                        \
+  template ToeplitzPath choose_path<Real>(const Shape&, ToeplitzPath, std::size_t);                       \
+  template std::unique_ptr<ToeplitzConvolution<Real>> make_convolution(const Shape&, Index, Array<Real>,  \
+                                                                       Device, ToeplitzPath);             \
+  template OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>&, Shape,               \
+                                           View<const double>, Index, double, Device, ToeplitzPath);      \
+  template std::vector<OperatorPtr<Real>> make_toeplitz_of_each(                                          \
+      const std::shared_ptr<const Trajectory>&, const Shape&, View<const double>, Index, double, Device); \
+  template std::int64_t toeplitz_bytes<Real>(const Shape&, Index);                                        \
+  template std::int64_t toeplitz_planning_bytes<Real>(const Shape&, Index, double, Device);               \
   template class SenseToeplitz<Real>;
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)
