@@ -103,12 +103,15 @@ class SegmentsNormal final : public LinearOperator<Real>, public cuda::FusesMaps
   Device device() const override { return device_; }
 
   /// The segments' factors are common to the coils, so they meet the image before the maps do.
-  void apply_with_maps(const Complex* maps, const Complex* x, Complex* out) const override {
+  Index dot_count() const override { return 0; }
+  void apply_with_maps(const Complex* maps, const Complex* x, Real scale, Complex* out,
+                       double*) const override {
     const Shape matrix = without_coils(domain());
     segment_by_segment(
         {x, matrix, device_}, {out, matrix, device_},
         [&](const LinearOperator<Real>& convolution, View<const Complex> in, View<Complex> result) {
-          dynamic_cast<const cuda::FusesMaps<Real>&>(convolution).apply_with_maps(maps, in.data, result.data);
+          dynamic_cast<const cuda::FusesMaps<Real>&>(convolution)
+              .apply_with_maps(maps, in.data, scale, result.data, nullptr);
         });
   }
 

@@ -6,6 +6,7 @@
 #include "mri/coil_batches.hpp"
 #include "mri/coils_in_turn.hpp"
 #include "mri/cuda/encoding.hpp"
+#include "ops/cuda/gives_dots.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "spinloom/runtime/transfer.hpp"
@@ -105,14 +106,15 @@ class MapsInTurn {
 };
 
 template <class Real>
-class EncodingNormal final : public LinearOperator<Real> {
+class EncodingNormal final : public LinearOperator<Real>, public cuda::GivesDots<Real> {
  public:
-  using Complex = std::complex<Real>;
+  using Complex = std::complex<Real>;  // of both bases, and the same
   EncodingNormal(MapsInTurn<Real> maps, CoilBatches<Real> grams)
       : maps_(std::move(maps)),
         grams_(std::move(grams)),
-        fuses_maps_(on_gpu(grams_.full()->device()) &&
-                    dynamic_cast<const cuda::FusesMaps<Real>*>(grams_.full().get()) != nullptr) {
+        fusing_(on_gpu(grams_.full()->device())
+                    ? dynamic_cast<const cuda::FusesMaps<Real>*>(grams_.full().get())
+                    : nullptr) {
     require_fits("encoding normal operator", maps_.all(), *grams_.full());
     require_shape("encoding normal operator", grams_.full()->name() + " range", grams_.full()->range(),
                   grams_.full()->domain());
@@ -122,11 +124,21 @@ class EncodingNormal final : public LinearOperator<Real> {
   Shape range() const override { return domain(); }
   Device device() const override { return grams_.full()->device(); }
 
+  Index dot_count() const override {
+    const bool is_one_batch = grams_.batch() == maps_.all()->shape()[0];
+    return fusing_ != nullptr && is_one_batch ? fusing_->dot_count() : 0;
+  }
+  void forward_with_dots(const Complex* x, Complex* y, double* dots) const override {
+    auto maps = maps_.pass(grams_.batch());
+    fusing_->apply_with_maps(maps.take(0, grams_.batch()).data, x, scaling(), y, dots);
+  }
+
  private:
+  Real scaling() const { return Real(1 / double(count(domain()))); }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
   void do_forward(View<const Complex> x, View<Complex> y) const override {
-    const Real scale = Real(1 / double(x.size()));
-    if (fuses_maps_) return fused(x, scale, y);
+    const Real scale = scaling();
+    if (fusing_ != nullptr) return fused(x, scale, y);
     Array<Complex> images(prepend(grams_.batch(), x.shape), x.device), convolved(images.shape(), x.device);
     auto in_turn = maps_.pass(grams_.batch());
     grams_.for_each([&](Index first, Index length, const LinearOperator<Real>& gram) {
@@ -140,23 +152,22 @@ class EncodingNormal final : public LinearOperator<Real> {
   }
 
   /// By operators that multiply with the maps and add the coils themselves; batch by batch where there are several.
-  void fused(View<const Complex> x, Real factor, View<Complex> y) const {
+  void fused(View<const Complex> x, Real scale, View<Complex> y) const {
     Array<Complex> sum;
     auto in_turn = maps_.pass(grams_.batch());
     grams_.for_each([&](Index first, Index length, const LinearOperator<Real>& gram) {
       if (first > 0 && sum.empty()) sum = Array<Complex>(x.shape, x.device);
       const View<Complex> out = first == 0 ? y : sum.view();
       dynamic_cast<const cuda::FusesMaps<Real>&>(gram).apply_with_maps(in_turn.take(first, length).data,
-                                                                       x.data, out.data);
+                                                                       x.data, scale, out.data, nullptr);
       if (first > 0) axpy<Complex>(Complex(1), sum.view(), y);
       in_turn.send_next();
     });
-    spinloom::scale<Complex>(factor, y);
   }
 
   MapsInTurn<Real> maps_;
   CoilBatches<Real> grams_;
-  bool fuses_maps_;
+  const cuda::FusesMaps<Real>* fusing_;  ///< the operator of a full batch, where it takes maps
 };
 
 template <class Real>

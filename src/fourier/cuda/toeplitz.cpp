@@ -66,9 +66,11 @@ class CudaToeplitz final : public LinearOperator<Real>, public FusesMaps<Real> {
   Device device() const override { return device_; }
   /// What lies on the host is copied for the call.
   bool takes(Device x, Device y) const override { return can_run_on(device_, x, y); }
-  void apply_with_maps(const Complex* maps, const Complex* x, Complex* out) const override {
+  Index dot_count() const override { return convolution_->dot_count(); }
+  void apply_with_maps(const Complex* maps, const Complex* x, Real scale, Complex* out,
+                       double* dots) const override {
     const Scratch<std::byte> work(context(device_.index), convolution_->work_bytes());
-    convolution_->apply(ToeplitzSense<Real>{x, maps, 0, out, nullptr}, work.data());
+    convolution_->apply(ToeplitzSense<Real>{x, maps, scale, 0, out, dots}, work.data());
   }
 
  private:
@@ -191,7 +193,7 @@ SenseToeplitz<Real>::~SenseToeplitz() = default;
 
 template <class Real>
 void SenseToeplitz<Real>::apply(const Complex* x, Real lambda, Complex* out, double* dots) const {
-  convolution_->apply(ToeplitzSense<Real>{x, maps_.data(), lambda, out, dots},
+  convolution_->apply(ToeplitzSense<Real>{x, maps_.data(), 1, lambda, out, dots},
                       const_cast<std::byte*>(work_.data()));
 }
 
