@@ -138,12 +138,27 @@ void TimeInterpolation::fit_weights(const std::vector<double>& nodes, const std:
     const auto a = system.solve(std::move(right));
     for (std::size_t j = 0; j < a.size(); ++j) values[j][at] = a[j];
   }
-  weight_series_.clear();
-  for (const auto& of_tap : values) weight_series_.push_back(chebyshev_series(of_tap));
+  std::vector<std::vector<double>> series;
+  for (const auto& of_tap : values) series.push_back(chebyshev_series(of_tap));
+  std::size_t longest = 0;
+  for (const auto& of_tap : series) longest = std::max(longest, of_tap.size());
+  weight_series_.assign(longest * series.size(), 0.0);
+  for (std::size_t j = 0; j < series.size(); ++j)
+    for (std::size_t k = 0; k < series[j].size(); ++k) weight_series_[k * series.size() + j] = series[j][k];
 }
 
 void TimeInterpolation::weights(double u, double* a) const {
-  for (int j = 0; j < taps_; ++j) a[j] = evaluate(weight_series_[static_cast<std::size_t>(j)], u);
+  // T_0 = 1, T_1 = u, T_(k+1) = 2 u T_k - T_(k-1), for all taps at once.
+  const double* row = weight_series_.data();
+  const double* const end = row + weight_series_.size();
+  double t = 1, next = u;
+  std::fill(a, a + taps_, 0.0);
+  for (; row != end; row += taps_) {
+    for (int j = 0; j < taps_; ++j) a[j] += t * row[j];
+    const double after = 2 * u * next - t;
+    t = next;
+    next = after;
+  }
 }
 
 double TimeInterpolation::factor(double v) const { return evaluate(factor_series_, v); }

@@ -32,8 +32,8 @@ class TimeInterpolation {
 
   int taps_;
   double spacing_, theta_;
-  std::vector<std::vector<double>> weight_series_;  ///< [tap], coefficients of Chebyshev polynomials in u
-  std::vector<double> factor_series_;               ///< the same in v
+  std::vector<double> weight_series_;  ///< [coefficient of Chebyshev polynomials in u][tap]
+  std::vector<double> factor_series_;  ///< coefficients in v
   double error_ = 0;
 };
 

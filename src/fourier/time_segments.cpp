@@ -23,7 +23,7 @@ class Segments final : public LinearOperator<Real> {
       : plain_(std::move(plain)),
         segments_(tables.interpolation.taps()),
         device_(device),
-        factors_(make_segment_factors<Real>(b0, tables, device)) {}
+        factors_(make_segment_factors<Real>(b0, tables, FactorsOf::voxels_and_samples, device)) {}
   std::string name() const override {
     return fmt::format("{} with off-resonance by {} time segments", plain_->name(), segments_);
   }
@@ -93,7 +93,7 @@ class SegmentsNormal final : public LinearOperator<Real>, public cuda::FusesMaps
       : device_(device),
         convolutions_(
             make_convolutions<Real>(k, matrix, tables.sample_weights(b0).view(), coils, tolerance, device)),
-        factors_(make_segment_factors<Real>(b0, tables, device)) {}
+        factors_(make_segment_factors<Real>(b0, tables, FactorsOf::voxels, device)) {}
   std::string name() const override {
     return fmt::format("Toeplitz normal operator with off-resonance by {} time segments",
                        convolutions_.size());

@@ -75,7 +75,8 @@ DevicePlan plan_device(const DeviceNeeds& n, std::int64_t free_bytes, const std:
                   n.asked_batch > 1 ? ", or fewer coils at a time" : ""));
 }
 
-DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o, Index coils) {
+DeviceNeeds device_needs(const Measurement& m, const OffResonancePtr& b0, const ReconstructionOptions& o,
+                         Index coils) {
   DeviceNeeds needs;
   needs.coils = coils;
   needs.samples = m.samples();
@@ -84,7 +85,6 @@ DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o, I
   needs.images = o.method == Method::cg ? (o.regularisation == Regularisation::none ? 5 : 6) : 1;
   needs.asked_batch = o.combination == Combination::rss ? 1 : o.coil_batch;
   const bool is_cg = o.method == Method::cg;
-  const OffResonancePtr b0 = off_resonance_of(m);
   const Index segments =
       b0 != nullptr && o.fourier != FourierKind::dft ? time_segments(*b0, o.tolerance).segments : 0;
   // Spectra of the normal operator.

@@ -28,10 +28,13 @@ CoilTransform<float> cached(CoilTransform<float> make) {
 
 Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options,
                                     Index coils)
-    : trajectory(measurement.trajectory), matrix(measurement.matrix), planned_coils(coils) {
+    : trajectory(measurement.trajectory),
+      matrix(measurement.matrix),
+      planned_coils(coils),
+      off_resonance(off_resonance_of(measurement)) {
   if (options.device.kind == DeviceKind::cuda) {
-    const DevicePlan plan = plan_device(device_needs(measurement, options, coils), free_device_bytes(options),
-                                        to_string(options.device));
+    const DevicePlan plan = plan_device(device_needs(measurement, off_resonance, options, coils),
+                                        free_device_bytes(options), to_string(options.device));
     coil_batch = plan.coil_batch;
     streams_maps = plan.streams_maps;
     if (options.fourier != FourierKind::dft) coordinates = cuda::coordinates_of(*trajectory, options.device);
@@ -76,7 +79,7 @@ TimeSegments off_resonance_convolutions(const OffResonance& b0, const Shape& mat
 
 void Reconstructor::Operators::add_off_resonance(const Measurement& measurement,
                                                  const ReconstructionOptions& options) {
-  const OffResonancePtr b0 = off_resonance = off_resonance_of(measurement);
+  const OffResonancePtr b0 = off_resonance;
   if (b0 == nullptr) return;
   field_map = measurement.field_map_hz;
   times = measurement.sample_times_s;

@@ -89,7 +89,7 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
       ReconstructionOptions own = o;
       own.device = devices[r];
       const DevicePlan there =
-          plan_device(device_needs(m, own, coils), free_device_bytes(own), to_string(own.device));
+          plan_device(device_needs(m, b0, own, coils), free_device_bytes(own), to_string(own.device));
       mine.coil_batch = there.coil_batch;
       mine.device_bytes = there.bytes();
       device_lines.push_back(
