@@ -20,6 +20,7 @@ struct BenchRequest {
   int repetitions = 0;
   spinloom::Index patch_size = 0, patch_distance = 0;
   bool has_off_resonance = false;
+  std::vector<double> tolerances;
   spinloom::Device device;
   std::vector<spinloom::Device> devices;  ///< several GPUs, of which `device` is the first; or that one alone
   spinloom::Progress progress;
@@ -36,6 +37,7 @@ enum BenchOptions : unsigned {
   takes_stencil = 32,
   takes_patch = 256,
   takes_off_resonance = 512,
+  takes_tolerances = 2048,
   shares_gpus = 1024
 };
 

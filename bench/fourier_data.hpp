@@ -17,10 +17,11 @@ double error_at_voxels(const spinloom::Trajectory& k, const spinloom::Shape& mat
                        const spinloom::Array<spinloom::cfloat>& y,
                        const spinloom::Array<spinloom::cfloat>& fhy);
 
-/// |y - F^H F x| / |F^H F x| against a pair of NUFFTs in double, a hundred times more accurate than `tolerance`.
+/// |y - F^H F x| / |F^H F x| at some voxels: F x by a NUFFT in double on `device`, a hundred times more accurate than
+/// `tolerance` and itself held against direct sums at some samples, then F^H as direct sums in double.
 double error_of_normal(const std::shared_ptr<const spinloom::Trajectory>& k, const spinloom::Shape& matrix,
                        spinloom::View<const spinloom::cfloat> x, spinloom::View<const spinloom::cfloat> y,
-                       double tolerance);
+                       double tolerance, spinloom::Device device);
 
 /// Throws NotConverged unless `error` is within `bound`: a wrong answer is not timed.
 void require_error(const std::string& bench, const std::string& figure, double error, double bound);

@@ -102,7 +102,8 @@ BenchResult bench_normal(const BenchRequest& request) {
   Array<cfloat> x(toeplitz->domain()), y(toeplitz->domain());
   fill_random(x.view(), 1);
   toeplitz->forward(x.view(), y.view());
-  const double error = error_of_normal(k, matrix, x.view().slice(0), y.view().slice(0), tolerance);
+  const double error =
+      error_of_normal(k, matrix, x.view().slice(0), y.view().slice(0), tolerance, request.device);
   require_error("normal", "toeplitz", error, tolerance);
 
   // Least traffic in images of complex numbers: 1 read and 2 written by z, 2 and 2 by the planes with 4 of spectrum,

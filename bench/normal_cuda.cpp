@@ -59,7 +59,7 @@ BenchResult bench_normal_cuda(const BenchRequest& request) {
     apply();
     const auto got = Array<cfloat>::copy_of(y.view(), Device{});
     const double error = error_of_normal(k, matrix, host.view().slice(coils - 1), got.view().slice(coils - 1),
-                                         options.tolerance);
+                                         options.tolerance, device);
     require_error("normal", name, error, options.tolerance);
     Json figure = {{"name", name}, {"tolerance", options.tolerance}, {"relative_error", error}};
     figure.update(measure(repetitions, apply));

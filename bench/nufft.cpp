@@ -27,8 +27,12 @@ BenchResult bench_nufft(const BenchRequest& request) {
   BenchResult result;
   result.columns = {"name",   "tolerance",          "relative_error", "seconds",
                     "spread", "samples_per_second", "plan_seconds"};
-  std::vector<NufftOptions> all = {{.tolerance = 1e-3}, {.tolerance = 1e-4}, {.tolerance = 1e-5}};
-  if (!on_gpu) all.push_back({.tolerance = 1e-4, .transform = NufftOptions::GridTransform::fftw});
+  std::vector<NufftOptions> all;
+  for (const double tolerance :
+       request.tolerances.empty() ? std::vector{1e-3, 1e-4, 1e-5} : request.tolerances)
+    all.push_back({.tolerance = tolerance});
+  if (!on_gpu && request.tolerances.empty())
+    all.push_back({.tolerance = 1e-4, .transform = NufftOptions::GridTransform::fftw});
   std::size_t done = 0;
   for (const NufftOptions& options : all) {
     const double tolerance = options.tolerance;

@@ -51,6 +51,7 @@ void refuse_unused(const CLI::App& app, const Bench& bench) {
                                                   {"--patch-size", takes_patch},
                                                   {"--patch-distance", takes_patch},
                                                   {"--off-resonance", takes_off_resonance},
+                                                  {"--tolerance", takes_tolerances},
                                                   {"--stencil", takes_stencil}};
   for (const auto& [name, bit] : all)
     if (app.count(name) > 0 && !(bench.options & bit))
@@ -95,6 +96,10 @@ Command add_bench(CLI::App& program) {
       ->check(CLI::Range(spinloom::Index{1}, spinloom::Index{99}));
   app->add_flag("--off-resonance", options->request.has_off_resonance,
                 "with a field map of +-100 Hz over readouts of 20 ms");
+  app->add_option("--tolerance", options->request.tolerances,
+                  "tolerances to measure, one after another; 1e-3,1e-4,1e-5 without it")
+      ->delimiter(',')
+      ->check(CLI::Range(1e-14, 0.5));
   app->add_option("--stencil", options->request.stencil, "stencil to measure, or all; 7-point without it")
       ->check(CLI::IsMember(stencil_bench_names()));
   std::vector<std::string> rungs;

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <tuple>
 
 #include "fft/cpu/lane_plan.hpp"
+#include "fourier/memo.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom {
@@ -47,6 +49,12 @@ Shape grid_for(const Shape& matrix, double oversampling, const GridCosts& costs)
   return grid;
 }
 
+GriddingError known_error(const KaiserBessel& kernel, Index voxels, Index cells) {
+  static Memo<std::tuple<int, double, Index, Index>, GriddingError> memo;
+  return memo({kernel.width, kernel.beta, voxels, cells},
+              [&] { return gridding_error(kernel, voxels, cells); });
+}
+
 /// The kernel of this width that aliases least; near Beatty, Nishimura & Pauly 2005, IEEE Trans. Med. Imaging
 /// 24(6):799.
 KaiserBessel best_kernel(int width, Index voxels, Index cells) {
@@ -55,7 +63,7 @@ KaiserBessel best_kernel(int width, Index voxels, Index cells) {
   double least = std::numeric_limits<double>::infinity();
   for (const double factor : {0.94, 0.96, 0.975, 0.99, 1.0}) {
     const KaiserBessel candidate{width, factor * start};
-    const double aliasing = gridding_error(candidate, voxels, cells).aliasing;
+    const double aliasing = known_error(candidate, voxels, cells).aliasing;
     if (aliasing < least) {
       least = aliasing;
       best = candidate;
@@ -69,7 +77,7 @@ double expected_error(const KaiserBessel& kernel, const Shape& matrix, const Sha
   double aliasing = 0, amplification = 1;
   for (std::size_t d = 0; d < matrix.size(); ++d) {
     if (matrix[d] == 1) continue;
-    const GriddingError e = gridding_error(kernel, matrix[d], grid[d]);
+    const GriddingError e = known_error(kernel, matrix[d], grid[d]);
     aliasing = std::hypot(aliasing, e.aliasing);
     amplification *= e.amplification;
   }

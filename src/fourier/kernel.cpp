@@ -2,6 +2,9 @@
 
 #include <cmath>
 #include <numbers>
+#include <tuple>
+
+#include "fourier/memo.hpp"
 
 namespace spinloom {
 namespace {
@@ -64,6 +67,16 @@ KernelPolynomial fit_degree(const KaiserBessel& kernel, int degree) {
   return fit;
 }
 
+KernelPolynomial fit_anew(const KaiserBessel& kernel, double wanted) {
+  KernelPolynomial best;
+  for (int degree = 2; degree <= 20; ++degree) {
+    KernelPolynomial fit = fit_degree(kernel, degree);
+    if (best.width == 0 || fit.error < best.error) best = std::move(fit);
+    if (best.error <= wanted) break;
+  }
+  return best;
+}
+
 }  // namespace
 
 double KaiserBessel::operator()(double x) const {
@@ -112,13 +125,8 @@ GriddingError gridding_error(const KaiserBessel& kernel, Index voxels, Index cel
 }
 
 KernelPolynomial fit_kernel(const KaiserBessel& kernel, double wanted) {
-  KernelPolynomial best;
-  for (int degree = 2; degree <= 20; ++degree) {
-    KernelPolynomial fit = fit_degree(kernel, degree);
-    if (best.width == 0 || fit.error < best.error) best = std::move(fit);
-    if (best.error <= wanted) break;
-  }
-  return best;
+  static Memo<std::tuple<int, double, double>, KernelPolynomial> memo;
+  return memo({kernel.width, kernel.beta, wanted}, [&] { return fit_anew(kernel, wanted); });
 }
 
 }  // namespace spinloom

@@ -10,15 +10,34 @@
 #include "fourier/cuda/snapshots.hpp"
 #include "fourier/reference/off_resonance.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/runtime/threads.hpp"
 
 namespace spinloom {
 namespace {
 
-/// Lowest and highest of the values, 0 without any.
-std::pair<double, double> range_of(View<const double> values) {
-  if (values.empty()) return {0, 0};
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  return {*low, *high};
+/// Lowest and highest of the values, 0 without any; and the first that is not finite, or their number.
+struct Range {
+  double low = 0, high = 0;
+  Index bad = 0;
+};
+Range range_of(View<const double> values) {
+  constexpr Index block = 1 << 16;
+  const Index size = values.size();
+  std::vector<Range> parts(static_cast<std::size_t>((size + block - 1) / block));
+  parallel_blocks(size, block, [&](Index begin, Index end, int) {
+    Range part{values[begin], values[begin], size};
+    for (Index i = end; i-- > begin;) {
+      part.low = std::min(part.low, values[i]);
+      part.high = std::max(part.high, values[i]);
+      if (!std::isfinite(values[i])) part.bad = i;
+    }
+    parts[static_cast<std::size_t>(begin / block)] = part;
+  });
+  if (parts.empty()) return {0, 0, 0};
+  Range all = parts.front();
+  for (const Range& part : parts)
+    all = {std::min(all.low, part.low), std::max(all.high, part.high), std::min(all.bad, part.bad)};
+  return all;
 }
 
 /// Sums term by term on the host.
@@ -72,18 +91,17 @@ OffResonance::OffResonance(Array<double> map_hz, Array<double> times_s)
   if (times_s_.shape().size() != 1)
     throw ShapeError(fmt::format("off-resonance: sample times have shape {}, expected [samples]",
                                  to_string(times_s_.shape())));
-  for (Index n = 0; n < map_hz_.size(); ++n)
-    if (!std::isfinite(map_hz_[n]))
-      throw ArgumentError(fmt::format(
-          "off-resonance: voxel {} of the field map is {}, expected a finite frequency in Hz; set it to 0 "
-          "where nothing is known",
-          n, map_hz_[n]));
-  for (Index m = 0; m < times_s_.size(); ++m)
-    if (!std::isfinite(times_s_[m]))
-      throw ArgumentError(
-          fmt::format("off-resonance: sample {} is taken at {} s, expected a finite time", m, times_s_[m]));
-  std::tie(lowest_hz_, highest_hz_) = range_of(this->map_hz());
-  std::tie(first_s_, last_s_) = range_of(this->times_s());
+  const Range hz = range_of(this->map_hz()), s = range_of(this->times_s());
+  if (hz.bad < map_hz_.size())
+    throw ArgumentError(fmt::format(
+        "off-resonance: voxel {} of the field map is {}, expected a finite frequency in Hz; set it to 0 "
+        "where nothing is known",
+        hz.bad, map_hz_[hz.bad]));
+  if (s.bad < times_s_.size())
+    throw ArgumentError(fmt::format("off-resonance: sample {} is taken at {} s, expected a finite time",
+                                    s.bad, times_s_[s.bad]));
+  lowest_hz_ = hz.low, highest_hz_ = hz.high;
+  first_s_ = s.low, last_s_ = s.high;
 }
 
 void OffResonance::require_fits(const Shape& matrix, Index samples) const {

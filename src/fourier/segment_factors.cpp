@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <numbers>
 
 #include "spinloom/core/error.hpp"
@@ -27,16 +28,20 @@ class HostFactors final : public SegmentFactors<Real> {
   using Complex = std::complex<Real>;
   using Way = typename SegmentFactors<Real>::Way;
   using Into = typename SegmentFactors<Real>::Into;
-  HostFactors(const OffResonance& b0, const SegmentTables& tables)
+  HostFactors(const OffResonance& b0, const SegmentTables& tables, FactorsOf what)
       : map_(Array<double>::copy_of(b0.map_hz())),
         middle_hz_(tables.middle_hz),
         middle_turns_(b0.times_s().shape) {
     for (int l = 0; l < tables.interpolation.taps(); ++l) times_.push_back(tables.time(l));
+    if (what == FactorsOf::voxels) return;
     const auto wide = tables.sample_weights(b0);
     weights_ = Array<Real>(wide.shape());
-    std::transform(wide.begin(), wide.end(), weights_.begin(), [](double a) { return static_cast<Real>(a); });
-    for (Index m = 0; m < middle_turns_.size(); ++m)
-      middle_turns_[m] = turned_back<Real>(middle_hz_ * b0.times_s()[m]);
+    parallel_blocks(wide.size(), block, [&](Index begin, Index end, int) {
+      for (Index i = begin; i < end; ++i) weights_[i] = static_cast<Real>(wide[i]);
+    });
+    parallel_blocks(middle_turns_.size(), block, [&](Index begin, Index end, int) {
+      for (Index m = begin; m < end; ++m) middle_turns_[m] = turned_back<Real>(middle_hz_ * b0.times_s()[m]);
+    });
   }
 
  private:
@@ -83,12 +88,20 @@ Array<double> SegmentTables::sample_weights(const OffResonance& b0) const {
   const auto times = b0.times_s();
   const Index samples = times.size(), segments = interpolation.taps();
   Array<double> all({segments, samples});
-  parallel_blocks(samples, 1 << 12, [&](Index begin, Index end, int) {
-    std::vector<double> a(static_cast<std::size_t>(segments));
+  parallel_blocks(samples, 1 << 14, [&](Index begin, Index end, int) {
+    // Readouts have the same times, so that most of a block's were met before.
+    constexpr std::size_t slots = 1 << 10;
+    std::vector<double> known(slots, std::numeric_limits<double>::quiet_NaN()),
+        weights(slots * static_cast<std::size_t>(segments));
     for (Index m = begin; m < end; ++m) {
-      const double u = half_s > 0 ? (times[m] - middle_s) / half_s : 0;
-      interpolation.weights(std::clamp(u, -1.0, 1.0), a.data());
-      for (Index l = 0; l < segments; ++l) all[l * samples + m] = a[static_cast<std::size_t>(l)];
+      const std::size_t slot = std::hash<double>()(times[m]) % slots;
+      double* const a = weights.data() + slot * static_cast<std::size_t>(segments);
+      if (known[slot] != times[m]) {
+        const double u = half_s > 0 ? (times[m] - middle_s) / half_s : 0;
+        interpolation.weights(std::clamp(u, -1.0, 1.0), a);
+        known[slot] = times[m];
+      }
+      for (Index l = 0; l < segments; ++l) all[l * samples + m] = a[l];
     }
   });
   return all;
@@ -105,14 +118,17 @@ SegmentTables cut_readout(const OffResonance& b0, double half_hz, double toleran
 
 template <class Real>
 std::shared_ptr<const SegmentFactors<Real>> make_segment_factors(const OffResonance& b0,
-                                                                 const SegmentTables& tables, Device device) {
-  if (device.kind == DeviceKind::cuda) return cuda::make_segment_factors<Real>(b0, tables, device);
-  return std::make_shared<HostFactors<Real>>(b0, tables);
+                                                                 const SegmentTables& tables, FactorsOf what,
+                                                                 Device device) {
+  if (device.kind == DeviceKind::cuda) return cuda::make_segment_factors<Real>(b0, tables, what, device);
+  return std::make_shared<HostFactors<Real>>(b0, tables, what);
 }
 
 template std::shared_ptr<const SegmentFactors<float>> make_segment_factors(const OffResonance&,
-                                                                           const SegmentTables&, Device);
+                                                                           const SegmentTables&, FactorsOf,
+                                                                           Device);
 template std::shared_ptr<const SegmentFactors<double>> make_segment_factors(const OffResonance&,
-                                                                            const SegmentTables&, Device);
+                                                                            const SegmentTables&, FactorsOf,
+                                                                            Device);
 
 }  // namespace spinloom

@@ -35,14 +35,18 @@ struct SegmentTables {
 /// Segments that serve frequencies up to `half_hz` on either side of the middle.
 SegmentTables cut_readout(const OffResonance& b0, double half_hz, double tolerance);
 
+enum class FactorsOf { voxels, voxels_and_samples };
+
 template <class Real>
 std::shared_ptr<const SegmentFactors<Real>> make_segment_factors(const OffResonance& b0,
-                                                                 const SegmentTables& tables, Device device);
+                                                                 const SegmentTables& tables, FactorsOf what,
+                                                                 Device device);
 
 namespace cuda {
 template <class Real>
 std::shared_ptr<const SegmentFactors<Real>> make_segment_factors(const OffResonance& b0,
-                                                                 const SegmentTables& tables, Device device);
+                                                                 const SegmentTables& tables, FactorsOf what,
+                                                                 Device device);
 }
 
 }  // namespace spinloom

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <complex>
 #include <numbers>
+#include <utility>
 
+#include "fourier/memo.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom {
@@ -89,10 +91,25 @@ class LeastSquares {
   std::vector<double> diagonal_;
 };
 
+TimeInterpolation find_whole_window(double theta, double tolerance) {
+  // The number of prolate functions that the product of the ranges holds is where to begin.
+  const int least = std::max(1, static_cast<int>(2 * theta / std::numbers::pi));
+  constexpr double damping = 0.1;
+  double best = 1;
+  for (int taps = least; taps < 3 * least + 40; taps += 1 + least / 32) {
+    TimeInterpolation one(taps, taps == 1 ? 1.0 : 1.0 / (taps - 1), theta, TimeInterpolation::Factor::one,
+                          taps == 1 ? 0 : damping * tolerance);
+    if (one.error() <= tolerance) return one;
+    best = std::min(best, one.error());
+  }
+  throw ArgumentError(fmt::format(
+      "off-resonance: a tolerance of {:g} cannot be reached, the best error is {:.1g}", tolerance, best));
+}
+
 }  // namespace
 
-TimeInterpolation::TimeInterpolation(int taps, double spacing, double theta, Factor factor)
-    : taps_(taps), spacing_(spacing), theta_(theta) {
+TimeInterpolation::TimeInterpolation(int taps, double spacing, double theta, Factor factor, double damping)
+    : taps_(taps), spacing_(spacing), theta_(theta), damping_(damping) {
   // Enough nodes for functions of bandwidth theta, whose series fall off faster than exponentially beyond it.
   const auto nodes = chebyshev_nodes(24 + 2 * taps + static_cast<int>(std::ceil(1.5 * theta)));
   std::vector<double> g(nodes.size(), 1.0);
@@ -118,10 +135,11 @@ TimeInterpolation::TimeInterpolation(int taps, double spacing, double theta, Fac
 }
 
 void TimeInterpolation::fit_weights(const std::vector<double>& nodes, const std::vector<double>& g) {
-  const std::size_t n = nodes.size();
+  const std::size_t n = nodes.size(), rows = 2 * n + static_cast<std::size_t>(damping_ > 0 ? taps_ : 0);
   std::vector<std::vector<double>> columns;
   for (int j = 0; j < taps_; ++j) {
-    auto& column = columns.emplace_back(2 * n);
+    auto& column = columns.emplace_back(rows);
+    if (damping_ > 0) column[2 * n + static_cast<std::size_t>(j)] = damping_ * std::sqrt(double(n));
     for (std::size_t i = 0; i < n; ++i) {
       column[i] = g[i] * std::cos(theta_ * position(j) * nodes[i]);
       column[n + i] = g[i] * std::sin(theta_ * position(j) * nodes[i]);
@@ -130,7 +148,7 @@ void TimeInterpolation::fit_weights(const std::vector<double>& nodes, const std:
   const LeastSquares system(std::move(columns));
   std::vector<std::vector<double>> values(static_cast<std::size_t>(taps_), std::vector<double>(n));
   for (std::size_t at = 0; at < n; ++at) {
-    std::vector<double> right(2 * n);
+    std::vector<double> right(rows);
     for (std::size_t i = 0; i < n; ++i) {
       right[i] = std::cos(theta_ * nodes[at] * nodes[i]);
       right[n + i] = std::sin(theta_ * nodes[at] * nodes[i]);
@@ -138,12 +156,27 @@ void TimeInterpolation::fit_weights(const std::vector<double>& nodes, const std:
     const auto a = system.solve(std::move(right));
     for (std::size_t j = 0; j < a.size(); ++j) values[j][at] = a[j];
   }
-  weight_series_.clear();
-  for (const auto& of_tap : values) weight_series_.push_back(chebyshev_series(of_tap));
+  std::vector<std::vector<double>> series;
+  for (const auto& of_tap : values) series.push_back(chebyshev_series(of_tap));
+  std::size_t longest = 0;
+  for (const auto& of_tap : series) longest = std::max(longest, of_tap.size());
+  weight_series_.assign(longest * series.size(), 0.0);
+  for (std::size_t j = 0; j < series.size(); ++j)
+    for (std::size_t k = 0; k < series[j].size(); ++k) weight_series_[k * series.size() + j] = series[j][k];
 }
 
 void TimeInterpolation::weights(double u, double* a) const {
-  for (int j = 0; j < taps_; ++j) a[j] = evaluate(weight_series_[static_cast<std::size_t>(j)], u);
+  // T_0 = 1, T_1 = u, T_(k+1) = 2 u T_k - T_(k-1), for all taps at once.
+  const double* row = weight_series_.data();
+  const double* const end = row + weight_series_.size();
+  double t = 1, next = u;
+  std::fill(a, a + taps_, 0.0);
+  for (; row != end; row += taps_) {
+    for (int j = 0; j < taps_; ++j) a[j] += t * row[j];
+    const double after = 2 * u * next - t;
+    t = next;
+    next = after;
+  }
 }
 
 double TimeInterpolation::factor(double v) const { return evaluate(factor_series_, v); }
@@ -186,16 +219,8 @@ double widest_window(int taps, double tolerance, double most) {
 }
 
 TimeInterpolation whole_window(double theta, double tolerance) {
-  // The number of prolate functions that the product of the ranges holds is where to begin.
-  const int least = std::max(1, static_cast<int>(2 * theta / std::numbers::pi));
-  double best = 1;
-  for (int taps = least; taps < least + 40 + least / 2; taps += 1 + least / 32) {
-    TimeInterpolation one(taps, taps == 1 ? 1.0 : 1.0 / (taps - 1), theta, TimeInterpolation::Factor::one);
-    if (one.error() <= tolerance) return one;
-    best = std::min(best, one.error());
-  }
-  throw ArgumentError(fmt::format(
-      "off-resonance: a tolerance of {:g} cannot be reached, the best error is {:.1g}", tolerance, best));
+  static Memo<std::pair<double, double>, TimeInterpolation> memo;
+  return memo({theta, tolerance}, [&] { return find_whole_window(theta, tolerance); });
 }
 
 }  // namespace spinloom

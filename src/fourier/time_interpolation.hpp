@@ -15,7 +15,9 @@ namespace spinloom {
 class TimeInterpolation {
  public:
   enum class Factor { one, fitted };
-  TimeInterpolation(int taps, double spacing, double theta, Factor factor);
+  /// `damping` weighs |a|^2 beside the mean square of the error: values at the taps have errors of their own, which large
+  /// weights of either sign would multiply.
+  TimeInterpolation(int taps, double spacing, double theta, Factor factor, double damping = 0);
 
   int taps() const { return taps_; }
   double theta() const { return theta_; }
@@ -31,16 +33,17 @@ class TimeInterpolation {
   double find_error() const;
 
   int taps_;
-  double spacing_, theta_;
-  std::vector<std::vector<double>> weight_series_;  ///< [tap], coefficients of Chebyshev polynomials in u
-  std::vector<double> factor_series_;               ///< the same in v
+  double spacing_, theta_, damping_;
+  std::vector<double> weight_series_;  ///< [coefficient of Chebyshev polynomials in u][tap]
+  std::vector<double> factor_series_;  ///< coefficients in v
   double error_ = 0;
 };
 
 /// The widest windows (largest theta, at most `most`) that `taps` neighbouring times serve within `tolerance`; 0 if none do.
 double widest_window(int taps, double tolerance, double most);
 
-/// One window of width theta by as few taps as reach `tolerance`, g = 1.
+/// One window of width theta by as few taps as reach `tolerance`, g = 1; its weights stay within a few units, so that values
+/// with errors of the tolerance's size do.
 TimeInterpolation whole_window(double theta, double tolerance);
 
 }  // namespace spinloom

@@ -1,11 +1,12 @@
 #include "spinloom/mri/encoding.hpp"
 
 #include <cmath>
-#include <optional>
 
 #include "fourier/cuda/fuses_maps.hpp"
 #include "mri/coil_batches.hpp"
+#include "mri/coils_in_turn.hpp"
 #include "mri/cuda/encoding.hpp"
+#include "ops/cuda/gives_dots.hpp"
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "spinloom/runtime/transfer.hpp"
@@ -75,50 +76,45 @@ void require_fits(const char* who, const CoilMaps<Real>& maps, const LinearOpera
                     to_string(fourier.domain())));
 }
 
-/// The maps of a batch where the transform works: as they lie, or brought there from locked host memory.
+/// The maps for an operator that works on `device`: as they lie, or from locked host memory, see CoilsInTurn.
 template <class Real>
-class MapsOfBatch {
+class MapsInTurn {
  public:
   using Complex = std::complex<Real>;
-  MapsOfBatch(const char* who, CoilMaps<Real> maps, Device device) : maps_(std::move(maps)), device_(device) {
+  MapsInTurn(const char* who, CoilMaps<Real> maps, Device device) : maps_(std::move(maps)), device_(device) {
     if (share_memory(maps_->device(), device)) return;
     if (on_gpu(maps_->device()))
       throw ArgumentError(fmt::format(
           "{}: the coil maps are on {}, but the Fourier operator works on {}; bring them there, or to the "
           "host, from where they are sent batch by batch",
           who, to_string(maps_->device()), to_string(device)));
-    streamed_.emplace(maps_->view(), device);
+    pinned_ = cuda::pinned_copy<Real>(maps_->view(), device);
   }
   const CoilMaps<Real>& all() const { return maps_; }
   Device device() const { return device_; }
 
-  /// Of coils [first, first + length); good for as long as it lives.
-  struct Batch {
-    Array<Complex> storage;
-    View<const Complex> view;
-  };
-  Batch operator()(Index first, Index length) const {
-    if (!streamed_) return {{}, maps_->view().slices(first, length)};
-    Batch batch{streamed_->fetch(first, length), {}};
-    batch.view = batch.storage.view();
-    return batch;
+  /// One pass over them, in batches.
+  CoilsInTurn<Real> pass(Index batch) const {
+    if (pinned_ == nullptr) return {maps_->view(), batch, device_, false};
+    return {{reinterpret_cast<const Complex*>(pinned_.get()), maps_->shape()}, batch, device_, true};
   }
 
  private:
   CoilMaps<Real> maps_;
   Device device_;
-  std::optional<cuda::StreamedMaps<Real>> streamed_;
+  std::shared_ptr<const std::byte> pinned_;
 };
 
 template <class Real>
-class EncodingNormal final : public LinearOperator<Real> {
+class EncodingNormal final : public LinearOperator<Real>, public cuda::GivesDots<Real> {
  public:
-  using Complex = std::complex<Real>;
-  EncodingNormal(MapsOfBatch<Real> maps, CoilBatches<Real> grams)
+  using Complex = std::complex<Real>;  // of both bases, and the same
+  EncodingNormal(MapsInTurn<Real> maps, CoilBatches<Real> grams)
       : maps_(std::move(maps)),
         grams_(std::move(grams)),
-        fuses_maps_(on_gpu(grams_.full()->device()) &&
-                    dynamic_cast<const cuda::FusesMaps<Real>*>(grams_.full().get()) != nullptr) {
+        fusing_(on_gpu(grams_.full()->device())
+                    ? dynamic_cast<const cuda::FusesMaps<Real>*>(grams_.full().get())
+                    : nullptr) {
     require_fits("encoding normal operator", maps_.all(), *grams_.full());
     require_shape("encoding normal operator", grams_.full()->name() + " range", grams_.full()->range(),
                   grams_.full()->domain());
@@ -128,46 +124,59 @@ class EncodingNormal final : public LinearOperator<Real> {
   Shape range() const override { return domain(); }
   Device device() const override { return grams_.full()->device(); }
 
+  Index dot_count() const override {
+    const bool is_one_batch = grams_.batch() == maps_.all()->shape()[0];
+    return fusing_ != nullptr && is_one_batch ? fusing_->dot_count() : 0;
+  }
+  void forward_with_dots(const Complex* x, Complex* y, double* dots) const override {
+    auto maps = maps_.pass(grams_.batch());
+    fusing_->apply_with_maps(maps.take(0, grams_.batch()).data, x, scaling(), y, dots);
+  }
+
  private:
+  Real scaling() const { return Real(1 / double(count(domain()))); }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
   void do_forward(View<const Complex> x, View<Complex> y) const override {
-    const Real scale = Real(1 / double(x.size()));
-    if (fuses_maps_) return fused(x, scale, y);
+    const Real scale = scaling();
+    if (fusing_ != nullptr) return fused(x, scale, y);
     Array<Complex> images(prepend(grams_.batch(), x.shape), x.device), convolved(images.shape(), x.device);
+    auto in_turn = maps_.pass(grams_.batch());
     grams_.for_each([&](Index first, Index length, const LinearOperator<Real>& gram) {
       const auto part = images.view().slices(0, length), out = convolved.view().slices(0, length);
-      const auto maps = maps_(first, length);
-      expand<Real>(maps.view, x, 1, part);
+      const auto maps = in_turn.take(first, length);
+      expand<Real>(maps, x, 1, part);
       gram.forward(part, out);
-      combine<Real>(maps.view, out, scale, first == 0, y);
+      combine<Real>(maps, out, scale, first == 0, y);
+      in_turn.send_next();
     });
   }
 
   /// By operators that multiply with the maps and add the coils themselves; batch by batch where there are several.
-  void fused(View<const Complex> x, Real factor, View<Complex> y) const {
+  void fused(View<const Complex> x, Real scale, View<Complex> y) const {
     Array<Complex> sum;
+    auto in_turn = maps_.pass(grams_.batch());
     grams_.for_each([&](Index first, Index length, const LinearOperator<Real>& gram) {
       if (first > 0 && sum.empty()) sum = Array<Complex>(x.shape, x.device);
       const View<Complex> out = first == 0 ? y : sum.view();
-      dynamic_cast<const cuda::FusesMaps<Real>&>(gram).apply_with_maps(maps_(first, length).view.data, x.data,
-                                                                       out.data);
+      dynamic_cast<const cuda::FusesMaps<Real>&>(gram).apply_with_maps(in_turn.take(first, length).data,
+                                                                       x.data, scale, out.data, nullptr);
       if (first > 0) axpy<Complex>(Complex(1), sum.view(), y);
+      in_turn.send_next();
     });
-    spinloom::scale<Complex>(factor, y);
   }
 
-  MapsOfBatch<Real> maps_;
+  MapsInTurn<Real> maps_;
   CoilBatches<Real> grams_;
-  bool fuses_maps_;
+  const cuda::FusesMaps<Real>* fusing_;  ///< the operator of a full batch, where it takes maps
 };
 
 template <class Real>
-OperatorPtr<Real> make_encoding_normal_of(MapsOfBatch<Real> maps, const CoilTransform<Real>& gram,
+OperatorPtr<Real> make_encoding_normal_of(MapsInTurn<Real> maps, const CoilTransform<Real>& gram,
                                           Index coil_batch) {
   constexpr const char* who = "encoding normal operator";
   CoilBatches<Real> batches(who, maps.all()->shape()[0], coil_batch, gram);
   if (!share_memory(maps.device(), batches.full()->device()))
-    maps = MapsOfBatch<Real>(who, maps.all(), batches.full()->device());
+    maps = MapsInTurn<Real>(who, maps.all(), batches.full()->device());
   return std::make_shared<EncodingNormal<Real>>(std::move(maps), std::move(batches));
 }
 
@@ -203,9 +212,11 @@ class Encoding final : public LinearOperator<Real> {
 
   void do_forward(View<const Complex> x, View<Complex> y) const override {
     Array<Complex> images(prepend(fourier_.batch(), x.shape), x.device);
+    auto maps = maps_.pass(fourier_.batch());
     fourier_.for_each([&](Index first, Index length, const LinearOperator<Real>& f) {
       const auto part = images.view().slices(0, length);
-      expand<Real>(maps_(first, length).view, x, scaling(), part);
+      expand<Real>(maps.take(first, length), x, scaling(), part);
+      maps.send_next();
       const auto samples = y.slices(first, length);
       if (share_memory(y.device, x.device)) return f.forward(part, samples);
       Array<Complex> there(samples.shape, x.device);
@@ -215,15 +226,20 @@ class Encoding final : public LinearOperator<Real> {
   }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override {
     Array<Complex> images(prepend(fourier_.batch(), x.shape), x.device);
+    auto maps = maps_.pass(fourier_.batch());
+    // All coils' samples at once are for the transform to send, which may do so piece by piece.
+    const bool is_one_batch = fourier_.batch() == y.shape[0] && fourier_.full()->takes(x.device, y.device);
+    CoilsInTurn<Real> samples(y, fourier_.batch(), is_one_batch ? y.device : x.device, false);
     fourier_.for_each([&](Index first, Index length, const LinearOperator<Real>& f) {
       const auto part = images.view().slices(0, length);
-      Array<Complex> storage;
-      f.adjoint(on_device(y.slices(first, length), x.device, storage), part);
-      combine<Real>(maps_(first, length).view, part, scaling(), first == 0, x);
+      f.adjoint(samples.take(first, length), part);
+      combine<Real>(maps.take(first, length), part, scaling(), first == 0, x);
+      maps.send_next();
+      samples.send_next();
     });
   }
 
-  MapsOfBatch<Real> maps_;
+  MapsInTurn<Real> maps_;
   CoilBatches<Real> fourier_;
   CoilTransform<Real> gram_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "recon/operators.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/fourier/toeplitz.hpp"
@@ -24,11 +25,14 @@ DevicePlan sized(const DeviceNeeds& n, Index batch, bool streams_maps) {
   DevicePlan plan;
   plan.coil_batch = batch;
   plan.streams_maps = streams_maps;
-  plan.parts = {{streams_maps ? "maps of a batch" : "maps", (streams_maps ? batch : n.coils) * image},
-                {"k-space of a batch", Index(sizeof(cfloat)) * batch * n.samples},
-                {"images of a batch", 2 * batch * image},
-                {"operators", n.operators(batch)},
-                {"vectors", n.images * image}};
+  // What comes from the host batch by batch has a second buffer, into which the next goes while one is worked on.
+  const Index buffers = batch < n.coils ? 2 : 1;
+  plan.parts = {
+      {streams_maps ? "maps of a batch" : "maps", (streams_maps ? buffers * batch : n.coils) * image},
+      {"k-space of a batch", Index(sizeof(cfloat)) * buffers * batch * n.samples},
+      {"images of a batch", 2 * batch * image},
+      {"operators", n.operators(batch)},
+      {"vectors", n.images * image}};
   return plan;
 }
 
@@ -71,7 +75,8 @@ DevicePlan plan_device(const DeviceNeeds& n, std::int64_t free_bytes, const std:
                   n.asked_batch > 1 ? ", or fewer coils at a time" : ""));
 }
 
-DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o, Index coils) {
+DeviceNeeds device_needs(const Measurement& m, const OffResonancePtr& b0, const ReconstructionOptions& o,
+                         Index coils) {
   DeviceNeeds needs;
   needs.coils = coils;
   needs.samples = m.samples();
@@ -80,11 +85,13 @@ DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o, I
   needs.images = o.method == Method::cg ? (o.regularisation == Regularisation::none ? 5 : 6) : 1;
   needs.asked_batch = o.combination == Combination::rss ? 1 : o.coil_batch;
   const bool is_cg = o.method == Method::cg;
-  const OffResonancePtr b0 = off_resonance_of(m);
   const Index segments =
       b0 != nullptr && o.fourier != FourierKind::dft ? time_segments(*b0, o.tolerance).segments : 0;
-  needs.operators = [has_field = b0 != nullptr, segments, kind = o.fourier, matrix = m.matrix,
-                     samples = m.samples(), device = o.device, is_cg,
+  // Spectra of the normal operator.
+  Index convolutions = is_cg && o.fourier == FourierKind::toeplitz ? 1 : 0;
+  if (convolutions > 0 && b0 != nullptr) convolutions = off_resonance_convolutions(*b0, m.matrix, o).segments;
+  needs.operators = [has_field = b0 != nullptr, segments, convolutions, kind = o.fourier, matrix = m.matrix,
+                     coils, samples = m.samples(), device = o.device,
                      nufft = NufftOptions{.tolerance = o.tolerance}](Index batch) -> std::int64_t {
     // Positions as fixed-point numbers, and the tables of at least one coil.
     if (kind == FourierKind::dft && !has_field) return 24 * samples + 2 * image_bytes(matrix);
@@ -94,21 +101,27 @@ DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o, I
     std::int64_t bytes = nufft_memory_bytes<float>(matrix, samples, batch, nufft, device);
     if (has_field)  // weights of samples; one segment's images and samples, and its factors
       bytes += (4 * segments + 16 + 8 * batch) * samples + (2 + batch) * image_bytes(matrix);
-    else if (kind == FourierKind::toeplitz && is_cg)
-      bytes += toeplitz_memory_bytes<float>(matrix, batch, nufft, device);
+    if (convolutions > 0) {
+      // The coils that are left over have operators of their own.
+      const Index sets = coils % batch == 0 ? 1 : 2;
+      bytes += toeplitz_memory_bytes<float>(matrix, batch, nufft, device) +
+               (sets * convolutions - 1) * spectrum_bytes(matrix);
+    }
     return bytes;
   };
   return needs;
 }
 
-std::int64_t free_device_bytes(Device device) {
+std::int64_t free_device_bytes(const ReconstructionOptions& options) {
+  const Device device = options.device;
   const CudaStatus status = cuda_status();
   if (!status.is_usable()) throw BackendUnavailable("cuda", status.problem + "; choose --device cpu");
   if (device.index < 0 || device.index >= static_cast<int>(status.gpus.size()))
     throw BackendUnavailable(
         "cuda", fmt::format("there is no GPU {}, this machine shows {} (cuda:0 is the first)", device.index,
                             status.gpus.size()));
-  return status.gpus[static_cast<std::size_t>(device.index)].memory_free_bytes;
+  const std::int64_t free = status.gpus[static_cast<std::size_t>(device.index)].memory_free_bytes;
+  return options.device_memory_bytes > 0 ? std::min(free, options.device_memory_bytes) : free;
 }
 
 std::string in_megabytes(double bytes) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "spinloom/recon/field_map.hpp"
 #include "spinloom/recon/reconstruct.hpp"
 
 namespace spinloom {
@@ -15,10 +16,11 @@ struct DeviceNeeds {
   Index asked_batch = 0;                               ///< coils at a time; 0: as many as fit
   std::function<std::int64_t(Index batch)> operators;  ///< Fourier operators for so many coils at a time
 };
-/// Of `coils` of the measurement's coils, on the device of `options`.
-DeviceNeeds device_needs(const Measurement& measurement, const ReconstructionOptions& options, Index coils);
+/// Of `coils` of the measurement's coils with its off-resonance (null: none), on the device of `options`.
+DeviceNeeds device_needs(const Measurement& measurement, const OffResonancePtr& off_resonance,
+                         const ReconstructionOptions& options, Index coils);
 inline DeviceNeeds device_needs(const Measurement& m, const ReconstructionOptions& o) {
-  return device_needs(m, o, m.coils());
+  return device_needs(m, off_resonance_of(m), o, m.coils());
 }
 
 /// How it fits.
@@ -38,8 +40,8 @@ struct DevicePlan {
 /// of matrix that would fit, when nothing does.
 DevicePlan plan_device(const DeviceNeeds& needs, std::int64_t free_bytes, const std::string& device);
 
-/// Bytes that are free on a GPU; throws BackendUnavailable when it cannot be used.
-std::int64_t free_device_bytes(Device device);
+/// Bytes that are free on the GPU of `options`, and that they allow; throws BackendUnavailable when it cannot be used.
+std::int64_t free_device_bytes(const ReconstructionOptions& options);
 
 /// "134 MB", "4.3 GB"
 std::string in_megabytes(double bytes);

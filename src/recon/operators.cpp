@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "fourier/cuda/coordinates.hpp"
 #include "recon/device_plan.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/fourier/dft.hpp"
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/fourier/toeplitz.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/hardware.hpp"
 
 namespace spinloom {
@@ -26,12 +28,16 @@ CoilTransform<float> cached(CoilTransform<float> make) {
 
 Reconstructor::Operators::Operators(const Measurement& measurement, const ReconstructionOptions& options,
                                     Index coils)
-    : trajectory(measurement.trajectory), matrix(measurement.matrix), planned_coils(coils) {
+    : trajectory(measurement.trajectory),
+      matrix(measurement.matrix),
+      planned_coils(coils),
+      off_resonance(off_resonance_of(measurement)) {
   if (options.device.kind == DeviceKind::cuda) {
-    const DevicePlan plan = plan_device(device_needs(measurement, options, coils),
-                                        free_device_bytes(options.device), to_string(options.device));
+    const DevicePlan plan = plan_device(device_needs(measurement, off_resonance, options, coils),
+                                        free_device_bytes(options), to_string(options.device));
     coil_batch = plan.coil_batch;
     streams_maps = plan.streams_maps;
+    if (options.fourier != FourierKind::dft) coordinates = cuda::coordinates_of(*trajectory, options.device);
   } else {
     coil_batch = choose_coil_batch(planned_coils, matrix, options.coil_batch);
   }
@@ -52,13 +58,28 @@ Reconstructor::Operators::Operators(const Measurement& measurement, const Recons
   add_off_resonance(measurement, options);
 }
 
-bool convolves_off_resonance(const ReconstructionOptions& options) {
-  return options.fourier == FourierKind::toeplitz && options.device.kind != DeviceKind::cuda;
+std::int64_t spectrum_bytes(const Shape& matrix) {
+  std::int64_t cells = 1;
+  for (const Index n : matrix) cells *= n > 1 ? 2 * n : 1;
+  return cells * static_cast<std::int64_t>(sizeof(float));
+}
+
+TimeSegments off_resonance_convolutions(const OffResonance& b0, const Shape& matrix,
+                                        const ReconstructionOptions& options) {
+  constexpr TimeSegments none{0, 0};
+  if (options.fourier != FourierKind::toeplitz) return none;
+  const TimeSegments cut = normal_time_segments(b0, options.tolerance);
+  if (options.device.kind != DeviceKind::cuda) return cut;
+  const auto gpus = cuda_status().gpus;
+  const auto index = static_cast<std::size_t>(options.device.index);
+  const bool fits =
+      index < gpus.size() && cut.segments * spectrum_bytes(matrix) <= gpus[index].memory_bytes / 4;
+  return fits ? cut : none;
 }
 
 void Reconstructor::Operators::add_off_resonance(const Measurement& measurement,
                                                  const ReconstructionOptions& options) {
-  const OffResonancePtr b0 = off_resonance = off_resonance_of(measurement);
+  const OffResonancePtr b0 = off_resonance;
   if (b0 == nullptr) return;
   field_map = measurement.field_map_hz;
   times = measurement.sample_times_s;
@@ -73,9 +94,9 @@ void Reconstructor::Operators::add_off_resonance(const Measurement& measurement,
   fourier = cached([plain = std::move(fourier), b0, tolerance](Index n) {
     return make_off_resonance<float>(plain(n), b0, tolerance);
   });
-  if (convolves_off_resonance(options))
-    gram = cached([k = trajectory, m = matrix, b0, tolerance](Index n) {
-      return make_off_resonance_normal<float>(k, m, b0, n, {.tolerance = tolerance});
+  if (off_resonance_convolutions(*b0, matrix, options).segments > 0)
+    gram = cached([k = trajectory, m = matrix, d = options.device, b0, tolerance](Index n) {
+      return make_off_resonance_normal<float>(k, m, b0, n, {.tolerance = tolerance}, d);
     });
 }
 

@@ -10,15 +10,16 @@ namespace spinloom {
 struct Reconstructor::Operators {
   std::shared_ptr<const Trajectory> trajectory;
   Shape matrix;
-  CoilTransform<float> fourier;  ///< unscaled, for any number of coils
-  CoilTransform<float> gram;     ///< F^H F; empty when the pair is applied instead
+  CoilTransform<float> fourier;   ///< unscaled, for any number of coils
+  CoilTransform<float> gram;      ///< F^H F; empty when the pair is applied instead
   Index planned_coils = 0;        ///< that the batch was chosen for
-  Index coil_batch = 0;          ///< coils transformed at a time
-  bool streams_maps = false;     ///< on a GPU whose memory does not hold the maps
+  Index coil_batch = 0;           ///< coils transformed at a time
+  bool streams_maps = false;      ///< on a GPU whose memory does not hold the maps
   OffResonancePtr off_resonance;  ///< null: none
   std::shared_ptr<const Array<double>> field_map;
-  std::vector<float> times;  ///< of the samples, where there is a field map
-  Array<double> weights;     ///< density compensation of all samples; empty until gridding_weights() makes it
+  std::vector<float> times;                 ///< of the samples, where there is a field map
+  std::shared_ptr<const void> coordinates;  ///< on a GPU, kept while operators are made
+  Array<double> weights;  ///< density compensation of all samples; empty until gridding_weights() makes it
 
   /// For `coils` of the measurement's coils, on the device of `options`.
   Operators(const Measurement& measurement, const ReconstructionOptions& options, Index coils);
@@ -40,8 +41,12 @@ struct Reconstructor::Rank {
 /// The devices of a reconstruction, one or several.
 std::vector<Device> devices_of(const ReconstructionOptions& options);
 
-/// Whether the normal operator with off-resonance is one of convolutions. Else it is the pair.
-bool convolves_off_resonance(const ReconstructionOptions& options);
+/// Convolutions that the normal operator with off-resonance is made of; none where it is the pair: for other operators
+/// than Toeplitz', and where their spectra would take more than a quarter of a GPU's memory.
+TimeSegments off_resonance_convolutions(const OffResonance& off_resonance, const Shape& matrix,
+                                        const ReconstructionOptions& options);
+/// What a GPU holds of one convolution however many coils it serves: real numbers on twice the matrix.
+std::int64_t spectrum_bytes(const Shape& matrix);
 
 /// Coils transformed at a time: what was asked for, else as many as leave three quarters of the memory alone.
 Index choose_coil_batch(Index coils, const Shape& matrix, Index asked);

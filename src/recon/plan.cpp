@@ -70,8 +70,11 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
   ReconstructionOptions o = options;
   o.device = devices.front();
   const bool on_gpu = devices.front().kind == DeviceKind::cuda;
-  const bool convolves =
-      o.fourier == FourierKind::toeplitz && o.method == Method::cg && m.field_map_hz == nullptr;
+  const OffResonancePtr b0 = off_resonance_of(m);
+  if (b0 != nullptr && o.method == Method::cg)
+    plan.normal_segments = off_resonance_convolutions(*b0, m.matrix, o);
+  const bool convolves = o.fourier == FourierKind::toeplitz && o.method == Method::cg &&
+                         (b0 == nullptr || plan.normal_segments.segments > 0);
   if (on_gpu && convolves &&
       !cuda::cufft_problem().empty())  // said before any work, so that `auto` can turn to the CPU
     throw DeviceError("the Toeplitz operator is made by cuFFT on a GPU: " + cuda::cufft_problem() +
@@ -86,7 +89,7 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
       ReconstructionOptions own = o;
       own.device = devices[r];
       const DevicePlan there =
-          plan_device(device_needs(m, own, coils), free_device_bytes(own.device), to_string(own.device));
+          plan_device(device_needs(m, b0, own, coils), free_device_bytes(own), to_string(own.device));
       mine.coil_batch = there.coil_batch;
       mine.device_bytes = there.bytes();
       device_lines.push_back(
@@ -108,17 +111,14 @@ Plan plan_reconstruction(const Measurement& m, const ReconstructionOptions& opti
   if (o.fourier == FourierKind::toeplitz && o.method == Method::cg && !on_gpu)
     fourier += double(std::max(toeplitz_memory_bytes<float>(m.matrix, plan.coil_batch, nufft),
                                toeplitz_planning_bytes<float>(m.matrix, m.samples(), nufft)));
-  const OffResonancePtr b0 = off_resonance_of(m);
   const bool has_segments = b0 != nullptr && o.fourier != FourierKind::dft;
   if (b0 != nullptr && o.fourier == FourierKind::dft)
     plan.snapshots = time_snapshots(*b0, o.device, {.tolerance = o.tolerance});
   if (has_segments) plan.segments = time_segments(*b0, o.tolerance);
   if (has_segments && !on_gpu) {
-    if (o.method == Method::cg && convolves_off_resonance(o)) {
-      plan.normal_segments = normal_time_segments(*b0, o.tolerance);
+    if (plan.normal_segments.segments > 0)
       fourier += double(plan.normal_segments.segments - 1) *
                  double(toeplitz_memory_bytes<float>(m.matrix, plan.coil_batch, nufft));
-    }
     const double scratch_images = 2 * double(plan.coil_batch) + 2;
     fourier +=
         (4 * double(plan.segments.segments + plan.normal_segments.segments) + 8) * double(m.samples()) +

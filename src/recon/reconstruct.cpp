@@ -327,12 +327,14 @@ Reconstruction Reconstructor::run_sense(const Measurement& m, const Reconstructi
   if (o.method == Method::gridding) {
     result.convergence.converged = true;
     result.convergence.reason = "gridding does not iterate";
+    for (Rank& rank : ranks_) rank.operators->coordinates.reset();
     result.seconds.solve = watch.lap();
     return result;
   }
 
   on_ranks([&](const Rank& rank, std::size_t r, const Communicator&) {
     normals[r] = normal<float>(encodings[r]);
+    rank.operators->coordinates.reset();
     synchronize(rank.device);
   });
   result.normal = count_of_ranks == 1 ? normals.front() : sum_of_parts(normals);

@@ -107,6 +107,18 @@ TEST_F(Bench, CgReconstructsWhatItScanned) {
   EXPECT_GT(parts, 0);
 }
 
+TEST_F(Bench, CgTakesOffResonance) {
+  const auto json =
+      json_of("cg --device cpu --matrix 16,14 --coils 3 --samples 1500 --repetitions 1 --off-resonance");
+  ASSERT_EQ(json["figures"].size(), 2u);
+  EXPECT_EQ(json["figures"][0]["name"], "cg_off_resonance");
+  EXPECT_EQ(json["figures"][1]["name"], "cg_off_resonance_pair");
+  for (const auto& figure : json["figures"]) {
+    EXPECT_GT(figure["psnr_db"].get<double>(), 20);
+    EXPECT_EQ(figure["off_resonance_hz"], 100);
+  }
+}
+
 TEST_F(Bench, RefusesWhatItCannotDo) {
   expect_failure("nothing", 2, "nothing");
   expect_failure("stream --matrix 8,8", 2, "--matrix");

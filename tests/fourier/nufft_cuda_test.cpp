@@ -21,7 +21,8 @@ TEST(CudaNufftKernels, Compile) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int capability = std::max(all[i].minimum_architecture, capabilities[i % 3]);
     const std::string architecture = cuda::architecture_for(capability, all[i]);
-    EXPECT_GT(cuda::compile_anew(all[i], architecture).size(), 0u) << all[i].describe() << " for " << architecture;
+    EXPECT_GT(cuda::compile_anew(all[i], architecture).size(), 0u)
+        << all[i].describe() << " for " << architecture;
   }
 }
 
@@ -93,6 +94,22 @@ TEST(CudaNufft, TakesAndGivesArraysOnEitherSide) {
   EXPECT_TRUE(testing::same_bits(Array<cfloat>::copy_of(y_there.view(), Device{}), expected));
   a->adjoint(y_there.view(), x_back.view());
   EXPECT_TRUE(testing::same_bits(Array<cfloat>::copy_of(x_back.view(), Device{}), adjoint_of(*a, expected)));
+}
+
+TEST(CudaNufft, GivesTheSameBitsOfSamplesThatAreSentPieceByPiece) {
+  SPINLOOM_NEEDS(gpu);
+  const Shape matrix{18, 20, 16};
+  for (const Index coils : {1, 9, 16, 33, 70}) {
+    SCOPED_TRACE(std::to_string(coils) + " coils");
+    const auto a = make_nufft<float>(random_trajectory(matrix, 4000, 5), matrix, coils, {}, gpu);
+    const auto y = random_array<float>(a->range(), 7);
+    auto x = testing::poisoned<float>(a->domain()), there = testing::poisoned<float>(a->domain(), gpu);
+    const auto expected = adjoint_of(*a, y);  // of samples on the GPU
+    a->adjoint(y.view(), x.view());
+    EXPECT_TRUE(testing::same_bits(x, expected));
+    a->adjoint(y.view(), there.view());
+    EXPECT_TRUE(testing::same_bits(testing::on_host(std::move(there)), expected));
+  }
 }
 
 TEST(CudaNufft, HoldsNoMoreMemoryThanItSaysAndDoesNotGrow) {

@@ -7,6 +7,7 @@
 #include "fourier/random_trajectory.hpp"
 #include "fourier/reference/off_resonance.hpp"
 #include "operator_suite.hpp"
+#include "spinloom/mri/encoding.hpp"
 #include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom {
@@ -209,6 +210,46 @@ TEST(CudaTimeSegments, PassTheOperatorSuiteAroundAnyTransform) {
   SPINLOOM_NEEDS(gpu);
   check_segments<float>(1e-5);  // ten sums of float transforms
   check_segments<double>(1e-12);
+}
+
+template <class Real>
+void check_normal(double tolerance, double rounding) {
+  for (const Shape& matrix : {Shape{14, 15}, Shape{8, 9, 7}}) {
+    SCOPED_TRACE(to_string(matrix));
+    const Index samples = 400, coils = 3;
+    const auto k = random_trajectory(matrix, samples, 1);
+    const auto b0 = random_off_resonance(matrix, samples, 100, 0.012, 2, 60);
+    const auto exact = normal(make_dft<double>(k, matrix, b0, coils));
+    const auto gram = make_off_resonance_normal<Real>(k, matrix, b0, coils, {.tolerance = tolerance}, gpu);
+    const auto wide = [](const Array<std::complex<Real>>& a) {
+      Array<cdouble> copied(a.shape());
+      std::copy(a.begin(), a.end(), copied.begin());
+      return copied;
+    };
+    const auto x = testing::random_array<Real>(gram->domain(), 3);
+    EXPECT_LT(
+        testing::relative_error(wide(testing::forward_of(*gram, x)), testing::forward_of(*exact, wide(x))),
+        3 * tolerance);
+    EXPECT_LT(adjoint_mismatch(*gram, 5), rounding) << "self-adjoint";
+
+    // With maps, whose product with the image the segments share.
+    const auto maps = std::make_shared<Array<std::complex<Real>>>(
+        Array<std::complex<Real>>::copy_of(testing::random_array<Real>(x.shape(), 7).view(), gpu));
+    const auto image = testing::random_array<Real>(matrix, 8);
+    const auto fused = make_encoding_normal<Real>(maps, [&](Index) { return gram; });
+    const auto expected = make_encoding_normal<double>(
+        std::make_shared<Array<cdouble>>(wide(Array<std::complex<Real>>::copy_of(maps->view(), Device{}))),
+        [&](Index) { return exact; });
+    EXPECT_LT(testing::relative_error(wide(testing::forward_of(*fused, image)),
+                                      testing::forward_of(*expected, wide(image))),
+              3 * tolerance);
+  }
+}
+
+TEST(CudaOffResonanceNormal, MatchesAdjointAfterForwardWithAndWithoutMaps) {
+  SPINLOOM_NEEDS(gpu);
+  check_normal<float>(1e-4, 1e-5);
+  check_normal<double>(1e-8, 1e-12);
 }
 
 TEST(CudaSnapshots, AreChosenByTheirCost) {

@@ -5,6 +5,7 @@
 #include "devices.hpp"
 #include "fourier/random_trajectory.hpp"
 #include "operator_suite.hpp"
+#include "solve/cuda/cg_steps.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/fourier/dft.hpp"
 #include "spinloom/io/image_file.hpp"
@@ -122,6 +123,28 @@ TEST_P(CudaReconstruction, ReachesTheHostsQualityOnAMeasuredScan) {
   const double here = psnr({}), there = psnr(gpu);
   EXPECT_NEAR(there, here, 0.1);
   EXPECT_GT(there, 38);
+}
+
+TEST_P(CudaReconstruction, GivesTheSameBitsWhereMapsAndDataAreSentFromTheHost) {
+  SPINLOOM_NEEDS(gpu);
+  const Scan scan({33, 40, 20}, 9000, 7);
+  ReconstructionOptions o{.fourier = GetParam(), .iterations = 12, .stop = 0, .coil_batch = 2, .device = gpu};
+  o.maps = MapsSource::given;
+  o.given_maps = scan.maps;
+  const auto expected = scan.run(o);
+  // Ever less, until the maps do not fit; it throws when that never is.
+  const auto streams = [&] {
+    std::string lines;
+    for (const auto& line : plan_reconstruction(scan.m, o).lines) lines += line;
+    return lines.find("sent from the host") != std::string::npos;
+  };
+  EXPECT_FALSE(streams());
+  o.device_memory_bytes = 2 * plan_reconstruction(scan.m, o).device_bytes;
+  while (!streams()) o.device_memory_bytes -= o.device_memory_bytes / 100;
+  const auto there = scan.run(o);
+  EXPECT_EQ(cuda::last_graph_refusal(), "");
+  EXPECT_TRUE(same_bits(there.image, expected.image));
+  EXPECT_TRUE(same_bits(scan.run(o).image, expected.image)) << "again";
 }
 
 TEST_P(CudaReconstruction, HoldsNoMoreMemoryAfterManyRuns) {

@@ -43,10 +43,11 @@ struct Solved {
 
 template <class Real>
 Solved<Real> solve(const LinearOperator<Real>& a, const Array<std::complex<Real>>& b,
-                   const CgOptions& options, Device device, const CgObserver<Real>& observe = {}) {
+                   const CgOptions& options, Device device, const CgObserver<Real>& observe = {},
+                   const LinearOperator<Real>* preconditioner = nullptr) {
   const auto there = Array<std::complex<Real>>::copy_of(b.view(), device);
   auto x = Array<std::complex<Real>>::zeros(b.shape(), device);
-  CgResult result = cg<Real>(a, there.view(), options, x.view(), observe);
+  CgResult result = cg<Real>(a, there.view(), options, x.view(), observe, preconditioner);
   return {on_host(std::move(x)), std::move(result)};
 }
 
@@ -119,6 +120,51 @@ TYPED_TEST(CudaCg, GivesTheSameBitsWithAndWithoutAGraphAndEveryTime) {
       EXPECT_TRUE(same_bits(other->x, first.x));
       EXPECT_EQ(other->result.history, first.result.history);
     }
+  }
+}
+
+TYPED_TEST(CudaCg, MatchesTheHostWithAPreconditioner) {
+  SPINLOOM_NEEDS(gpu);
+  using Real = TypeParam;
+  const double tolerance = std::is_same_v<Real, float> ? 1e-4 : 1e-9;
+  for (const auto& [matrix, samples] : problems) {
+    SCOPED_TRACE(to_string(matrix));
+    // Positive, and of another spectrum than the identity's: the steps are others than those without it.
+    const auto m =
+        sum<Real>({identity<Real>(matrix),
+                   normal(make_finite_difference<Real>(matrix, std::vector<double>(matrix.size(), 1.0)))},
+                  {1, Real(0.05)});
+    const Sense<Real> there(matrix, samples, 3, gpu), here(matrix, samples, 3, {});
+    const CgOptions options{.iterations = 500, .tolerance = tolerance};
+    const auto got = solve<Real>(*there.a, there.b, options, gpu, {}, m.get());
+    EXPECT_TRUE(got.result.converged) << got.result.reason;
+    EXPECT_LT(relative_error(forward_of(*there.a, got.x), there.b), 1.01 * tolerance) << "the true residual";
+    const auto on_cpu = solve<Real>(*here.a, here.b, options, {}, {}, m.get());
+    EXPECT_NEAR(got.result.iterations, on_cpu.result.iterations, 2 + on_cpu.result.iterations / 20);
+    for (std::size_t k = 0; k < std::min<std::size_t>(5, got.result.history.size() - 1); ++k)
+      EXPECT_NEAR(got.result.history[k], on_cpu.result.history[k], 1e-3 * on_cpu.result.history[k]) << k;
+    EXPECT_LT(relative_error(got.x, on_cpu.x), 600 * tolerance);  // each is off by 300 at most, as above
+    EXPECT_TRUE(same_bits(solve<Real>(*there.a, there.b, options, gpu, {}, m.get()).x, got.x));
+  }
+}
+
+TYPED_TEST(CudaCg, OperatorsGiveTheirDotProductsThere) {
+  SPINLOOM_NEEDS(gpu);
+  using Real = TypeParam;
+  using Complex = std::complex<Real>;
+  for (const auto& [matrix, samples] : problems) {
+    SCOPED_TRACE(to_string(matrix));
+    const Sense<Real> p(matrix, samples, 3, gpu);
+    const auto x = random_array<Real>(matrix, 8), ax = forward_of(*p.a, x);
+    const auto there = Array<Complex>::copy_of(x.view(), gpu);
+    auto y = poisoned<Real>(matrix, gpu), z = Array<Complex>::copy_of(x.view(), gpu);
+    const double xx = std::pow(norm<Complex>(x), 2), xax = dot<Complex>(x, ax).real();
+    // In double sums of up to 3200 terms are rounded, in single each of their terms.
+    const double rounding = std::is_same_v<Real, float> ? 1e-6 : 1e-13;
+    EXPECT_NEAR(p.a->forward_with_dot(there.view(), y.view()), xax, rounding * xax);
+    EXPECT_NEAR(p.a->add_forward_with_dot(Real(0.5), there.view(), z.view()), xx + 0.5 * xax,
+                rounding * (xx + xax));
+    EXPECT_TRUE(same_bits(on_host(std::move(y)), ax));
   }
 }
 

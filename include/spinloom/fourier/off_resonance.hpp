@@ -72,9 +72,12 @@ template <class Real>
 OperatorPtr<Real> make_off_resonance(OperatorPtr<Real> plain, OffResonancePtr off_resonance,
                                      double tolerance);
 
-/// F^H F with off-resonance as a sum of convolutions, on the CPU:
+/// F^H F with off-resonance as a sum of convolutions:
 ///   sum_l exp(+2 pi i f t_l) T_l exp(-2 pi i f t_l),   T_l = F^H diag(a_l(t)) F without off-resonance
 /// The segments are those of differences between frequencies, twice the map's range.
+///
+/// Devices  CPU and GPU; arrays lie on `device`
+/// Memory   a spectrum for each convolution, see normal_time_segments() and toeplitz_memory_bytes()
 ///
 /// Source   Fessler, Lee, Olafsson, Shi & Noll 2005, IEEE Trans. Signal Process. 53(9):3393
 template <class Real>

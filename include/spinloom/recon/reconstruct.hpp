@@ -62,6 +62,8 @@ struct ReconstructionOptions {
   Index coil_batch =
       0;  ///< coils transformed at a time; 0: as many as fit in a quarter of the memory available, on a
           ///< GPU in what is free there
+  /// At most so much of a GPU's memory is planned with; 0: what is free there.
+  std::int64_t device_memory_bytes = 0;
   Device device;  ///< of the operators and the iteration; data comes from the host, and the image goes there
   /// Several devices, which share the coils and take the place of `device`: a rank on each, see
   /// runtime/communicator.hpp. For sense only; at most as many as there are coils.

@@ -9,8 +9,8 @@
 #include "fourier/cuda/dft_product.hpp"
 #include "fourier/cuda/ladder.hpp"
 #include "fourier/cuda/off_resonance.hpp"
+#include "runtime/run_on.hpp"
 #include "spinloom/core/error.hpp"
-#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::cuda {
 
@@ -35,39 +35,28 @@ class CudaDft final : public LinearOperator<Real> {
   Shape range() const override { return {coils_, samples_}; }
   Device device() const override { return device_; }
   /// What lies on the host is copied for the call.
-  bool takes(Device x, Device y) const override {
-    return (x == device_ || x.kind != DeviceKind::cuda) && (y == device_ || y.kind != DeviceKind::cuda);
-  }
+  bool takes(Device x, Device y) const override { return can_run_on(device_, x, y); }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {
     if (y.empty()) return;
-    on_gpu(x, y, [&](const Complex* image, Complex* kspace) {
+    run_on(device_, x, y, [&](View<const Complex> image, View<Complex> kspace) {
       if constexpr (std::is_same_v<Real, float>)
-        if (method_ != DftMethod::direct) return product_.forward(k_.data(), samples_, coils_, image, kspace);
-      sum_directly("forward", samples_, image, kspace);
+        if (method_ != DftMethod::direct)
+          return product_.forward(k_.data(), samples_, coils_, image.data, kspace.data);
+      sum_directly("forward", samples_, image.data, kspace.data);
     });
   }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override {
     if (samples_ == 0)
       return zero_bytes(reinterpret_cast<std::byte*>(x.data), x.device,
                         static_cast<std::size_t>(x.size()) * sizeof(Complex));
-    on_gpu(y, x, [&](const Complex* kspace, Complex* image) {
+    run_on(device_, y, x, [&](View<const Complex> kspace, View<Complex> image) {
       if constexpr (std::is_same_v<Real, float>)
-        if (method_ != DftMethod::direct) return product_.adjoint(k_.data(), samples_, coils_, kspace, image);
-      sum_directly("adjoint", count(matrix_), kspace, image);
+        if (method_ != DftMethod::direct)
+          return product_.adjoint(k_.data(), samples_, coils_, kspace.data, image.data);
+      sum_directly("adjoint", count(matrix_), kspace.data, image.data);
     });
-  }
-
-  /// Brings the input to the GPU where it is not there, and the result to where it is wanted.
-  template <class Transform>
-  void on_gpu(View<const Complex> in, View<Complex> out, const Transform& transform) const {
-    Array<Complex> in_storage;
-    const View<const Complex> in_here = on_device(in, device_, in_storage);
-    if (out.device == device_) return transform(in_here.data, out.data);
-    Array<Complex> out_here(out.shape, device_);
-    transform(in_here.data, out_here.data());
-    transfer<Complex>(out_here.view(), out);
   }
 
   void sum_directly(const char* kernel, Index outputs, const Complex* in, Complex* out) const {

@@ -10,8 +10,9 @@
 #include "fourier/cuda/nufft_layout.hpp"
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/scratch.hpp"
+#include "runtime/cuda/uploads.hpp"
+#include "runtime/run_on.hpp"
 #include "spinloom/core/error.hpp"
-#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::cuda {
 namespace {
@@ -67,18 +68,16 @@ class CudaNufft final : public LinearOperator<Real> {
   Shape range() const override { return {coils_, points_.samples}; }
   Device device() const override { return device_; }
   /// What lies on the host is copied for the call.
-  bool takes(Device x, Device y) const override {
-    return (x == device_ || x.kind != DeviceKind::cuda) && (y == device_ || y.kind != DeviceKind::cuda);
-  }
+  bool takes(Device x, Device y) const override { return can_run_on(device_, x, y); }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {
     if (y.empty()) return;
-    on_gpu(x, y, [&](const Complex* image, Complex* kspace) {
+    run_on(device_, x, y, [&](View<const Complex> image, View<Complex> kspace) {
       in_batches([&](Index first, Index groups, Complex* grid) {
         const Index coil = first * layout_.kernels.coils;
-        fft_.forward(image + coil * count(matrix_), coils_ - coil, groups, grid);
-        interpolate(grid, coils_ - coil, groups, kspace + coil * points_.samples);
+        fft_.forward(image.data + coil * count(matrix_), coils_ - coil, groups, grid);
+        interpolate(grid, coils_ - coil, groups, kspace.data + coil * points_.samples);
       });
     });
   }
@@ -86,24 +85,42 @@ class CudaNufft final : public LinearOperator<Real> {
     if (points_.samples == 0)
       return zero_bytes(reinterpret_cast<std::byte*>(x.data), x.device,
                         static_cast<std::size_t>(x.size()) * sizeof(Complex));
-    on_gpu(y, x, [&](const Complex* kspace, Complex* image) {
+    if (!share_memory(y.device, device_) && layout_.groups > 1) return adjoint_piece_by_piece(y, x);
+    run_on(device_, y, x, [&](View<const Complex> kspace, View<Complex> image) {
       in_batches([&](Index first, Index groups, Complex* grid) {
         const Index coil = first * layout_.kernels.coils;
-        spread(kspace + coil * points_.samples, coils_ - coil, groups, grid);
-        fft_.inverse(grid, coils_ - coil, groups, 1 / scale_, image + coil * count(matrix_));
+        spread(kspace.data + coil * points_.samples, coils_ - coil, groups, grid);
+        fft_.inverse(grid, coils_ - coil, groups, 1 / scale_, image.data + coil * count(matrix_));
       });
     });
   }
 
-  /// Brings the input to the GPU where it is not there, and the result to where it is wanted.
-  template <class Transform>
-  void on_gpu(View<const Complex> in, View<Complex> out, const Transform& apply) const {
-    Array<Complex> in_storage;
-    const View<const Complex> in_here = on_device(in, device_, in_storage);
-    if (out.device == device_) return apply(in_here.data, out.data);
-    Array<Complex> out_here(out.shape, device_);
-    apply(in_here.data, out_here.data());
-    transfer<Complex>(out_here.view(), out);
+  /// The same of samples on the host: some coils' are on their way while those before are worked on.
+  void adjoint_piece_by_piece(View<const Complex> y, View<Complex> x) const {
+    constexpr Index pieces = 4;
+    const Index groups = std::min(batch_, (layout_.groups + pieces - 1) / pieces),
+                at_once = groups * layout_.kernels.coils, parts = (coils_ + at_once - 1) / at_once;
+    const auto part = [&](Index i) { return y.slices(i * at_once, std::min(at_once, coils_ - i * at_once)); };
+    const auto bytes = [](View<const Complex> v) {
+      return static_cast<std::size_t>(v.size()) * sizeof(Complex);
+    };
+    const auto send = [&](Uploads& uploads, Index i) {
+      if (i < parts) uploads.send(reinterpret_cast<const std::byte*>(part(i).data), bytes(part(i)), false);
+    };
+    Array<Complex> x_here;
+    if (x.device != device_) x_here = Array<Complex>(x.shape, device_);
+    Complex* const image = x.device == device_ ? x.data : x_here.data();
+    const Scratch<Complex> grid(context_, static_cast<std::size_t>(groups * layout_.group_cells()));
+    Uploads uploads(context_, bytes(part(0)), parts);
+    send(uploads, 0);
+    for (Index i = 0; i < parts; ++i) {
+      const Index coil = i * at_once, coils = part(i).shape[0],
+                  own = (coils + layout_.kernels.coils - 1) / layout_.kernels.coils;
+      spread(reinterpret_cast<const Complex*>(uploads.take()), coils, own, grid.data());
+      fft_.inverse(grid.data(), coils, own, 1 / scale_, image + coil * count(matrix_));
+      send(uploads, i + 1);
+    }
+    if (x.device != device_) transfer<Complex>(x_here.view(), x);
   }
 
   /// Calls body(first group, groups, grid) for as many groups of coils at a time as memory allows.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "fourier/cuda/coordinates.hpp"
 #include "fourier/cuda/radix_sort.hpp"
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/scratch.hpp"
+#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::cuda {
 namespace {
@@ -65,6 +67,39 @@ Index item_size(Index candidates, Index tiles, int multiprocessors) {
                                           candidates / (blocks_per_multiprocessor * multiprocessors)));
 }
 
+/// The coordinates of each grid axis d that has any, at data() + d * samples.
+class AxisRows {
+ public:
+  AxisRows(const Trajectory& trajectory, const std::array<int, 3>& axes, Device device)
+      : all_(coordinates_of(trajectory, device)) {
+    const Index samples = trajectory.samples();
+    int shift = 0;
+    bool is_in_order = true, has_any = false;
+    for (int d = 0; d < 3; ++d) {
+      const int axis = axes[static_cast<std::size_t>(d)];
+      if (axis < 0) continue;
+      is_in_order = is_in_order && (!has_any || axis - d == shift);
+      shift = axis - d;
+      has_any = true;
+    }
+    if (is_in_order) {
+      data_ = all_->data() + shift * samples;
+      return;
+    }
+    in_order_ = Array<double>({3, samples}, device);
+    for (int d = 0; d < 3; ++d)
+      if (const int axis = axes[static_cast<std::size_t>(d)]; axis >= 0)
+        transfer<double>(all_->view().slice(axis), in_order_.view().slice(d));
+    data_ = in_order_.data();
+  }
+  const double* data() const { return data_; }
+
+ private:
+  Coordinates all_;
+  Array<double> in_order_;
+  const double* data_;
+};
+
 template <class T>
 Array<T> to_device(const std::vector<T>& values, Device device) {
   return Array<T>::copy_of(View<const T>(values.data(), {static_cast<Index>(values.size())}), device);
@@ -90,24 +125,17 @@ NufftPoints<Real> sort_points(Device device, const Trajectory& trajectory, const
   points.first = Array<std::int32_t>({3, samples}, device);
   points.fraction = Array<Real>({3, samples}, device);
   Voxels extents{};
+  for (std::size_t d = 0; d < 3; ++d) extents.of[d] = static_cast<int>(voxels[d]);
   {
-    Array<double> k({3, samples}, device);
-    for (std::size_t d = 0; d < 3; ++d) {
-      extents.of[d] = static_cast<int>(voxels[d]);
-      if (axes[d] < 0) continue;
-      const View<const double> axis = trajectory.axis(axes[d]);
-      copy_bytes(reinterpret_cast<std::byte*>(k.data() + static_cast<Index>(d) * samples), device,
-                 reinterpret_cast<const std::byte*>(axis.data), axis.device,
-                 static_cast<std::size_t>(samples) * sizeof(double));
-    }
+    const AxisRows rows(trajectory, axes, device);
+    const double* const k = rows.data();
     const Scratch<std::uint32_t> tile(c, static_cast<std::size_t>(samples));
     const Grid blocks{static_cast<unsigned>((samples + threads - 1) / threads)};
     if (samples > 0)
-      launch(c, kernels.points(), "find_tiles", blocks, {threads}, 0, grid, extents, k.data(), samples,
-             tile.data());
+      launch(c, kernels.points(), "find_tiles", blocks, {threads}, 0, grid, extents, k, samples, tile.data());
     sort_by_key(c, tile.data(), samples, tiles, points.order.data(), points.begins.data());
     if (samples > 0)
-      launch(c, kernels.points(), "place_samples", blocks, {threads}, 0, grid, extents, k.data(), samples,
+      launch(c, kernels.points(), "place_samples", blocks, {threads}, 0, grid, extents, k, samples,
              points.order.data(), points.first.data(), points.fraction.data());
   }
 

@@ -7,6 +7,7 @@
 
 #include "fourier/cuda/off_resonance.hpp"
 #include "runtime/cuda/kernel.hpp"
+#include "spinloom/runtime/threads.hpp"
 
 namespace spinloom::cuda {
 
@@ -21,29 +22,35 @@ const KernelInstance& instance() {
   return one;
 }
 
+constexpr Index block = 1 << 14;
+
 template <class Real>
 class CudaFactors final : public SegmentFactors<Real> {
  public:
   using Complex = std::complex<Real>;
   using Way = typename SegmentFactors<Real>::Way;
   using Into = typename SegmentFactors<Real>::Into;
-  CudaFactors(const OffResonance& b0, const SegmentTables& tables, Device device)
+  CudaFactors(const OffResonance& b0, const SegmentTables& tables, FactorsOf what, Device device)
       : context_(context(device.index)) {
     for (int l = 0; l < tables.interpolation.taps(); ++l) times_.push_back(tables.time(l));
     const auto narrowed = [&](const auto& values, double less) {
       Array<Real> narrow(values.shape);
-      std::transform(values.begin(), values.end(), narrow.begin(),
-                     [less](double v) { return static_cast<Real>(v - less); });
+      parallel_blocks(values.size(), block, [&](Index begin, Index end, int) {
+        for (Index i = begin; i < end; ++i) narrow[i] = static_cast<Real>(values[i] - less);
+      });
       return Array<Real>::copy_of(narrow.view(), device);
     };
     hz_ = narrowed(b0.map_hz(), tables.middle_hz);
+    if (what == FactorsOf::voxels) return;
     const auto weights = tables.sample_weights(b0);
     weights_ = narrowed(weights.view(), 0);
     Array<Complex> turns(b0.times_s().shape);
-    for (Index m = 0; m < turns.size(); ++m) {
-      const double t = tables.middle_hz * b0.times_s()[m];
-      turns[m] = Complex(std::polar(1.0, -2 * std::numbers::pi * (t - std::rint(t))));
-    }
+    parallel_blocks(turns.size(), block, [&](Index begin, Index end, int) {
+      for (Index m = begin; m < end; ++m) {
+        const double t = tables.middle_hz * b0.times_s()[m];
+        turns[m] = Complex(std::polar(1.0, -2 * std::numbers::pi * (t - std::rint(t))));
+      }
+    });
     turns_ = Array<Complex>::copy_of(turns.view(), device);
   }
 
@@ -78,14 +85,17 @@ class CudaFactors final : public SegmentFactors<Real> {
 
 template <class Real>
 std::shared_ptr<const SegmentFactors<Real>> make_segment_factors(const OffResonance& b0,
-                                                                 const SegmentTables& tables, Device device) {
-  return std::make_shared<CudaFactors<Real>>(b0, tables, device);
+                                                                 const SegmentTables& tables, FactorsOf what,
+                                                                 Device device) {
+  return std::make_shared<CudaFactors<Real>>(b0, tables, what, device);
 }
 
 template std::shared_ptr<const SegmentFactors<float>> make_segment_factors(const OffResonance&,
-                                                                           const SegmentTables&, Device);
+                                                                           const SegmentTables&, FactorsOf,
+                                                                           Device);
 template std::shared_ptr<const SegmentFactors<double>> make_segment_factors(const OffResonance&,
-                                                                            const SegmentTables&, Device);
+                                                                            const SegmentTables&, FactorsOf,
+                                                                            Device);
 
 std::vector<KernelInstance> time_segment_kernel_instances() {
   return {instance<float>(), instance<double>()};

@@ -11,8 +11,8 @@
 #include "fourier/cuda/toeplitz_padded.hpp"
 #include "fourier/cuda/toeplitz_spectrum.hpp"
 #include "runtime/cuda/scratch.hpp"
+#include "runtime/run_on.hpp"
 #include "spinloom/core/error.hpp"
-#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::cuda {
 namespace {
@@ -26,16 +26,29 @@ std::array<Index, 3> image_of(const Shape& matrix) {
 /// The error of q enters every application, so it stays well below what was asked for.
 double spread_tolerance(double tolerance) { return std::max(0.1 * tolerance, 1e-13); }
 
+/// Convolutions of one trajectory, for one set of weights after another.
 template <class Real>
-std::unique_ptr<ToeplitzConvolution<Real>> plan(const std::shared_ptr<const Trajectory>& trajectory,
-                                                const Shape& matrix, View<const double> weights, Index coils,
-                                                double tolerance, Device device, ToeplitzPath path) {
-  const ToeplitzPath chosen =
-      choose_path<Real>(matrix, path, context(device.index).facts().shared_memory_bytes);
-  auto spectrum = toeplitz_spectrum<Real>(trajectory, matrix, weights, circulant_cells(matrix, chosen),
-                                          spread_tolerance(tolerance), device);
-  return make_convolution<Real>(matrix, coils, std::move(spectrum), device, chosen);
-}
+class Planner {
+ public:
+  Planner(std::shared_ptr<const Trajectory> trajectory, Shape matrix, Index coils, double tolerance,
+          Device device, ToeplitzPath path)
+      : matrix_(std::move(matrix)),
+        coils_(coils),
+        device_(device),
+        path_(choose_path<Real>(matrix_, path, context(device.index).facts().shared_memory_bytes)),
+        spectra_(toeplitz_spectra<Real>(std::move(trajectory), matrix_, circulant_cells(matrix_, path_),
+                                        spread_tolerance(tolerance), device)) {}
+  std::unique_ptr<ToeplitzConvolution<Real>> operator()(View<const double> weights) const {
+    return make_convolution<Real>(matrix_, coils_, (*spectra_)(weights), device_, path_);
+  }
+
+ private:
+  Shape matrix_;
+  Index coils_;
+  Device device_;
+  ToeplitzPath path_;
+  std::unique_ptr<ToeplitzSpectra<Real>> spectra_;
+};
 
 template <class Real>
 class CudaToeplitz final : public LinearOperator<Real>, public FusesMaps<Real> {
@@ -52,23 +65,20 @@ class CudaToeplitz final : public LinearOperator<Real>, public FusesMaps<Real> {
   Shape range() const override { return domain(); }
   Device device() const override { return device_; }
   /// What lies on the host is copied for the call.
-  bool takes(Device x, Device y) const override {
-    return (x == device_ || x.kind != DeviceKind::cuda) && (y == device_ || y.kind != DeviceKind::cuda);
-  }
-  void apply_with_maps(const Complex* maps, const Complex* x, Complex* out) const override {
+  bool takes(Device x, Device y) const override { return can_run_on(device_, x, y); }
+  Index dot_count() const override { return convolution_->dot_count(); }
+  void apply_with_maps(const Complex* maps, const Complex* x, Real scale, Complex* out,
+                       double* dots) const override {
     const Scratch<std::byte> work(context(device_.index), convolution_->work_bytes());
-    convolution_->apply(ToeplitzSense<Real>{x, maps, 0, out, nullptr}, work.data());
+    convolution_->apply(ToeplitzSense<Real>{x, maps, scale, 0, out, dots}, work.data());
   }
 
  private:
   void do_forward(View<const Complex> x, View<Complex> y) const override {
-    Array<Complex> x_storage;
-    const View<const Complex> x_here = on_device(x, device_, x_storage);
-    const Scratch<std::byte> work(context(device_.index), convolution_->work_bytes());
-    if (y.device == device_) return convolution_->apply(x_here.data, y.data, work.data());
-    Array<Complex> y_here(y.shape, device_);
-    convolution_->apply(x_here.data, y_here.data(), work.data());
-    transfer<Complex>(y_here.view(), y);
+    run_on(device_, x, y, [&](View<const Complex> in, View<Complex> out) {
+      const Scratch<std::byte> work(context(device_.index), convolution_->work_bytes());
+      convolution_->apply(in.data, out.data, work.data());
+    });
   }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
 
@@ -119,8 +129,19 @@ template <class Real>
 OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>& trajectory, Shape matrix,
                                 View<const double> weights, Index coils, double tolerance, Device device,
                                 ToeplitzPath path) {
-  auto convolution = plan<Real>(trajectory, matrix, weights, coils, tolerance, device, path);
+  auto convolution = Planner<Real>(trajectory, matrix, coils, tolerance, device, path)(weights);
   return std::make_shared<CudaToeplitz<Real>>(std::move(matrix), coils, device, std::move(convolution));
+}
+
+template <class Real>
+std::vector<OperatorPtr<Real>> make_toeplitz_of_each(const std::shared_ptr<const Trajectory>& trajectory,
+                                                     const Shape& matrix, View<const double> weights,
+                                                     Index coils, double tolerance, Device device) {
+  const Planner<Real> plan(trajectory, matrix, coils, tolerance, device, ToeplitzPath::best);
+  std::vector<OperatorPtr<Real>> all;
+  for (Index l = 0; l < weights.shape[0]; ++l)
+    all.push_back(std::make_shared<CudaToeplitz<Real>>(matrix, coils, device, plan(weights.slice(l))));
+  return all;
 }
 
 template <class Real>
@@ -163,7 +184,7 @@ SenseToeplitz<Real>::SenseToeplitz(const std::shared_ptr<const Trajectory>& traj
                                  to_string(device)));
   require_shape("SENSE normal operator", "coil maps", shape, prepend(shape[0], matrix));
   convolution_ =
-      plan<Real>(trajectory, matrix, weights, shape[0], options.tolerance, device, ToeplitzPath::best);
+      Planner<Real>(trajectory, matrix, shape[0], options.tolerance, device, ToeplitzPath::best)(weights);
   work_ = Array<std::byte>({static_cast<Index>(convolution_->work_bytes())}, device);
 }
 
@@ -172,7 +193,7 @@ SenseToeplitz<Real>::~SenseToeplitz() = default;
 
 template <class Real>
 void SenseToeplitz<Real>::apply(const Complex* x, Real lambda, Complex* out, double* dots) const {
-  convolution_->apply(ToeplitzSense<Real>{x, maps_.data(), lambda, out, dots},
+  convolution_->apply(ToeplitzSense<Real>{x, maps_.data(), 1, lambda, out, dots},
                       const_cast<std::byte*>(work_.data()));
 }
 
@@ -188,14 +209,16 @@ std::vector<KernelInstance> toeplitz_kernel_instances() {
   return all;
 }
 
-#define SPINLOOM_INSTANTIATE(Real)                                                                       \
-  template ToeplitzPath choose_path<Real>(const Shape&, ToeplitzPath, std::size_t);                      \
-  template std::unique_ptr<ToeplitzConvolution<Real>> make_convolution(const Shape&, Index, Array<Real>, \
-                                                                       Device, ToeplitzPath);            \
-  template OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>&, Shape,              \
-                                           View<const double>, Index, double, Device, ToeplitzPath);     \
-  template std::int64_t toeplitz_bytes<Real>(const Shape&, Index);                                       \
-  template std::int64_t toeplitz_planning_bytes<Real>(const Shape&, Index, double, Device);              \
+#define SPINLOOM_INSTANTIATE(Real)                                                                        \
+  template ToeplitzPath choose_path<Real>(const Shape&, ToeplitzPath, std::size_t);                       \
+  template std::unique_ptr<ToeplitzConvolution<Real>> make_convolution(const Shape&, Index, Array<Real>,  \
+                                                                       Device, ToeplitzPath);             \
+  template OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>&, Shape,               \
+                                           View<const double>, Index, double, Device, ToeplitzPath);      \
+  template std::vector<OperatorPtr<Real>> make_toeplitz_of_each(                                          \
+      const std::shared_ptr<const Trajectory>&, const Shape&, View<const double>, Index, double, Device); \
+  template std::int64_t toeplitz_bytes<Real>(const Shape&, Index);                                        \
+  template std::int64_t toeplitz_planning_bytes<Real>(const Shape&, Index, double, Device);               \
   template class SenseToeplitz<Real>;
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)

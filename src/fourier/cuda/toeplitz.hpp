@@ -10,6 +10,12 @@ OperatorPtr<Real> make_toeplitz(const std::shared_ptr<const Trajectory>& traject
                                 View<const double> weights, Index coils, double tolerance, Device device,
                                 ToeplitzPath path = ToeplitzPath::best);
 
+/// One for each row of `weights` [number, samples], of either sign.
+template <class Real>
+std::vector<OperatorPtr<Real>> make_toeplitz_of_each(const std::shared_ptr<const Trajectory>& trajectory,
+                                                     const Shape& matrix, View<const double> weights,
+                                                     Index coils, double tolerance, Device device);
+
 /// What it holds on the device while it is applied to arrays there.
 template <class Real>
 std::int64_t toeplitz_bytes(const Shape& matrix, Index coils);

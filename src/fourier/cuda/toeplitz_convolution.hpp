@@ -8,13 +8,13 @@
 namespace spinloom::cuda {
 
 /// What a normal operator does beside the convolution of each coil:
-///   out = sum_c conj(maps[c]) T (maps[c] image) + lambda image.
+///   out = scale sum_c conj(maps[c]) T (maps[c] image) + lambda image.
 /// All on the device. dots, unless null: dot_count() numbers whose sum is the real part of <image, out>.
 template <class Real>
 struct ToeplitzSense {
   const std::complex<Real>* image;
   const std::complex<Real>* maps;
-  Real lambda;
+  Real scale, lambda;
   std::complex<Real>* out;
   double* dots;
 };

@@ -18,7 +18,7 @@ struct Sense {
   const cfloat* maps = nullptr;
   const cfloat* image = nullptr;
   double* dots = nullptr;
-  float lambda = 0;
+  float scale = 1, lambda = 0;
   int coils = 0, is_first = 1, is_last = 1;
 };
 
@@ -119,8 +119,9 @@ void FusedToeplitz::apply(const ToeplitzSense<float>& s, std::byte* work_memory)
   const std::size_t shared = line_shared_bytes(passes_.shape[0]);
   for (Index coil = 0; coil < coils_;) {
     const Index count = std::min(coils_at_once(passes_, coils_), coils_ - coil);
-    const Sense sense{s.maps + coil * voxels, s.image, s.dots, s.lambda, static_cast<int>(count), coil == 0,
-                      coil + count == coils_};
+    const Sense sense{
+        s.maps + coil * voxels, s.image, s.dots, s.scale, s.lambda, static_cast<int>(count), coil == 0,
+        coil + count == coils_};
     // Every coil reads the same image.
     launch(context_, *passes_.z_sense, "line_forward", {blocks(dot_count() * count)}, block, shared, s.image,
            Index{0}, 1, Index{0}, work, columns, sense, tables_[0].data());

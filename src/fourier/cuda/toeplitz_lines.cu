@@ -15,12 +15,12 @@ typedef long long Index;
 typedef Line<LINE_A, LINE_B> Z;
 
 /// What surrounds the convolution of each coil when an image goes in and comes out: maps[c] x before it, and the sum
-/// over coils of conj(maps[c]) times the result after it, plus lambda x.
+/// over coils of conj(maps[c]) times the result after it, times `scale`, plus lambda x.
 struct Sense {
   const Complex* maps;   ///< [coils, LENGTH, columns], null: none
   const Complex* image;  ///< x, of line_inverse
   double* dots;          ///< of line_inverse: per block the real part of <x, result>
-  float lambda;
+  float scale, lambda;
   int coils, is_first, is_last;  ///< of the coils in work, and whether they are the first and the last of all
 };
 
@@ -165,8 +165,9 @@ extern "C" __global__ void __launch_bounds__(COLUMNS* LINE_B, LINE_A <= 16 ? 2 :
     Complex p;
     zero(p);
     if (sense.is_last) p = sense.image[column + i * columns];
+    const float scale = sense.is_last ? sense.scale : 1.0f;
     const Complex total = totals[i * COLUMNS],
-                  sum = {total.re + sense.lambda * p.re, total.im + sense.lambda * p.im};
+                  sum = {scale * total.re + sense.lambda * p.re, scale * total.im + sense.lambda * p.im};
     out[i * columns] = sum;
     dot += (double)p.re * sum.re + (double)p.im * sum.im;
   }

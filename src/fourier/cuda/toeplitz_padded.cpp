@@ -117,7 +117,7 @@ void PaddedToeplitz<Real>::apply(const ToeplitzSense<Real>& sense, std::byte* wo
            sense.image, Index{0}, maps, box(image_), box(cells_), count, grid);
     convolve(grid, count);
     launch(context_, instance<Real>(), "crop_sum", {static_cast<unsigned>(dot_count())}, {threads}, 0,
-           static_cast<const Complex*>(grid), maps, box(image_), box(cells_), count, sense.image,
+           static_cast<const Complex*>(grid), maps, box(image_), box(cells_), count, sense.image, sense.scale,
            sense.lambda, int{coil == 0}, int{coil + count == coils_}, sense.out, sense.dots);
   }
 }

@@ -57,11 +57,11 @@ extern "C" __global__ void __launch_bounds__(threads)
     out[i] = grids[i / voxels * cells + cell_of(i % voxels, image, grid)];
 }
 
-/// out = (is_first ? 0 : out) + sum_c conj(maps[c]) grids[c], and when is_last + lambda x; then each block also leaves its
+/// out = (is_first ? 0 : out) + sum_c conj(maps[c]) grids[c], and when is_last times scale + lambda x; then each block also leaves its
 /// part of Re <x, out>, the sum of its threads in a fixed tree.
 extern "C" __global__ void __launch_bounds__(threads)
     crop_sum(const Complex* grids, const Complex* maps, Box image, Box grid, Index coils, const Complex* x,
-             REAL lambda, int is_first, int is_last, Complex* out, double* dots) {
+             REAL scale, REAL lambda, int is_first, int is_last, Complex* out, double* dots) {
   const Index cells = grid.z * grid.y * grid.x, voxels = image.z * image.y * image.x, i = first_index();
   double dot = 0;
   if (i < voxels) {
@@ -75,8 +75,8 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
     if (is_last) {
       const Complex p = x[i];
-      sum.re += lambda * p.re;
-      sum.im += lambda * p.im;
+      sum.re = scale * sum.re + lambda * p.re;
+      sum.im = scale * sum.im + lambda * p.im;
       dot = (double)p.re * sum.re + (double)p.im * sum.im;
     }
     out[i] = sum;

@@ -52,8 +52,7 @@ std::vector<std::string> plane_defines(const ToeplitzPasses& p) {
 /// Planes in shared memory, if `shared_bytes` is enough for that.
 bool whole_plane(ToeplitzPasses& p, std::size_t shared_bytes) {
   const LineShape &y = p.shape[1], &x = p.shape[2];
-  // A line beyond the last is where idle lanes exchange.
-  p.plane_shared_bytes = complex_bytes(x.table_size() + y.table_size() + Index(y.length() + 1) * x.pitch());
+  p.plane_shared_bytes = complex_bytes(x.table_size() + y.table_size() + Index(y.length()) * x.pitch());
   if (p.plane_shared_bytes > shared_bytes) return false;
   // A thread of x holds two lots of x.a values: 128 registers are enough for 16.
   const int most = std::max(x.a, y.a) > 16 ? 256 : 512;

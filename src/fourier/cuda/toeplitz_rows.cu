@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (is_row && in_row(t, k)) v[k] = line[t + BX * k];
   }
   convolve_row(v, own + X::table_size + local * ROW_PITCH, t,
-               spectrum + (Index)(is_row ? row : 0) * (HALVES_X * BX * row_values), own);
+               spectrum + (Index)(is_row ? row : 0) * (HALVES_X * BX * row_values), own, is_row);
   if (is_row)
 #pragma unroll
     for (int k = 0; k < AX; ++k)

@@ -35,11 +35,11 @@ __device__ __forceinline__ void write_group(Complex* group, const Complex (&z)[B
 }
 
 /// Half `Half` of a row through x and the spectrum and back; x holds the values of j. `spectrum` is the half's part of the
-/// row, [row_values / 4][t][4].
+/// row, [row_values / 4][t][4]. Lanes without a row come along to the barriers of their warp.
 template <int Half>
 __device__ __forceinline__ void convolve(Complex (&x)[AX], Complex* exchange, int t, const float* spectrum,
-                                         const Complex* table) {
-  const bool is_active = BX == row_threads || t < BX;
+                                         const Complex* table, bool is_row) {
+  const bool is_active = (BX == row_threads || t < BX) && is_row;
   float k[row_values];
   if (is_active) {
 #pragma unroll
@@ -79,15 +79,15 @@ __device__ __forceinline__ void convolve(Complex (&x)[AX], Complex* exchange, in
 
 /// A row's values of j through both halves. `spectrum` is the row's.
 __device__ __forceinline__ void convolve_row(Complex (&x)[AX], Complex* exchange, int t, const float* spectrum,
-                                             const Complex* table) {
+                                             const Complex* table, bool is_row) {
   if constexpr (HALVES_X == 1) {
-    convolve<0>(x, exchange, t, spectrum, table);
+    convolve<0>(x, exchange, t, spectrum, table, is_row);
   } else {
     Complex second[AX];
 #pragma unroll
     for (int k = 0; k < AX; ++k) second[k] = x[k];
-    convolve<0>(x, exchange, t, spectrum, table);
-    convolve<1>(second, exchange, t, spectrum + row_values * BX, table);
+    convolve<0>(x, exchange, t, spectrum, table, is_row);
+    convolve<1>(second, exchange, t, spectrum + row_values * BX, table, is_row);
 #pragma unroll
     for (int k = 0; k < AX; ++k) x[k] = x[k] + second[k];
   }
@@ -98,8 +98,7 @@ __device__ __forceinline__ bool in_row(int t, int k) {
 }
 
 #ifdef PITCH
-/// Rows in shared memory, PITCH apart, in place. A row beyond the last is where idle lanes exchange: barriers of a warp
-/// are for all its lanes.
+/// Rows in shared memory, PITCH apart, in place.
 template <int Rows>
 __device__ __forceinline__ void convolve_rows(Complex* rows, const float* spectrum, const Complex* table) {
   constexpr int at_once = THREADS / row_threads;
@@ -109,14 +108,14 @@ __device__ __forceinline__ void convolve_rows(Complex* rows, const float* spectr
     if (Rows % at_once != 0 && base + first_of_warp >= Rows) break;
     const int row = base + first;
     const bool is_row = Rows % at_once == 0 || row < Rows;
-    Complex* const line = rows + (is_row ? row : Rows) * PITCH;
+    Complex* const line = rows + (is_row ? row : 0) * PITCH;
     Complex v[AX];
 #pragma unroll
     for (int k = 0; k < AX; ++k) {
       zero(v[k]);
       if (is_row && in_row(t, k)) v[k] = line[t + BX * k];
     }
-    convolve_row(v, line, t, spectrum + (is_row ? row : 0) * (HALVES_X * BX * row_values), table);
+    convolve_row(v, line, t, spectrum + (is_row ? row : 0) * (HALVES_X * BX * row_values), table, is_row);
     __syncwarp();
     if (is_row)
 #pragma unroll

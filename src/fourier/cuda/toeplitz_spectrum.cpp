@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "fourier/cuda/coordinates.hpp"
 #include "runtime/cuda/cufft.hpp"
 #include "spinloom/fourier/nufft.hpp"
 #include "spinloom/runtime/transfer.hpp"
@@ -34,86 +35,104 @@ Grid striding(const Context& context, Index size) {
 
 Index volume(const std::array<Index, 3>& n) { return n[0] * n[1] * n[2]; }
 
-/// q on the circulant grid, as fourier/toeplitz_kernel.cpp does it.
-template <class Real>
-Array<std::complex<Real>> point_spread(const std::shared_ptr<const Trajectory>& trajectory,
-                                       const Shape& matrix, View<const double> weights,
-                                       const std::array<Index, 3>& cells, double tolerance, Device device) {
-  using Complex = std::complex<Real>;
-  Context& c = context(device.index);
-  const KernelInstance& kernels = instance(std::is_same_v<Real, double>, std::is_same_v<Real, double>);
-  const Index samples = trajectory->samples();
-
-  Box n{{1, 1, 1}};
-  for (std::size_t d = 0; d < matrix.size(); ++d) n.n[3 - matrix.size() + d] = matrix[d];
-  // The first axis of more than one voxel has lags >= 0 alone; the others take both signs.
-  std::size_t half_axis = 0;
-  while (half_axis < 2 && n.n[half_axis] == 1) ++half_axis;
-  std::vector<Box> shifts;
-  for (unsigned corner = 0; corner < 8; ++corner) {
-    Box shift{};
-    bool is_needed = true;
-    for (std::size_t d = 0; d < 3; ++d) {
-      const bool is_negative = corner >> d & 1;
-      if (is_negative && (n.n[d] == 1 || d == half_axis)) is_needed = false;
-      shift.n[d] = n.n[d] / 2 - (is_negative ? n.n[d] : 0);
-    }
-    if (is_needed) shifts.push_back(shift);
-  }
-
-  // Corners are coils of one transform, so that they share the values of its kernel.
-  const Index corners = static_cast<Index>(shifts.size());
-  const auto nufft = make_nufft<Real>(trajectory, matrix, corners,
-                                      {.tolerance = tolerance, .oversampling = 0, .log = {}}, device);
-  Array<Complex> data(nufft->range(), device), parts(nufft->domain(), device);
-  if (samples > 0) {
-    const auto k = Array<double>::copy_of(trajectory->view(), device);
-    Array<double> weights_there;
-    const double* w = weights.data == nullptr ? nullptr : on_device(weights, device, weights_there).data;
-    for (Index i = 0; i < corners; ++i)
-      launch(c, kernels, "shift_weights", striding(c, samples), {threads}, 0,
-             static_cast<const double*>(k.data()), w, n, shifts[static_cast<std::size_t>(i)],
-             static_cast<int>(matrix.size()), samples, data.data() + i * samples);
-  }
-  nufft->adjoint(data.view(), parts.view());
-  auto q = Array<Complex>::zeros({volume(cells)}, device);
-  for (Index i = 0; i < corners; ++i)
-    launch(c, kernels, "place_corner", striding(c, count(matrix)), {threads}, 0,
-           static_cast<const Complex*>(parts.data() + i * count(matrix)), n,
-           shifts[static_cast<std::size_t>(i)], static_cast<int>(half_axis), Box{cells}, q.data());
-  launch(c, kernels, "mean_of_both", striding(c, volume(cells) / cells[half_axis]), {threads}, 0, Box{cells},
-         static_cast<int>(half_axis), q.data());
-  return q;
-}
-
-/// As on the CPU: below this a float's own sums are no longer well within the tolerance.
+/// Below this a float's own sums are no longer well within the tolerance, as on the CPU.
 bool in_single(double tolerance) { return tolerance > 0.99e-5; }
 
+/// Made in the precision of Real.
 template <class Real, class Result>
-Array<Result> spectrum_of(const std::shared_ptr<const Trajectory>& trajectory, const Shape& matrix,
-                          View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
-                          Device device) {
-  Context& c = context(device.index);
-  auto q = point_spread<Real>(trajectory, matrix, weights, cells, tolerance, device);
-  std::vector<Index> size(cells.begin(), cells.end());
-  while (size.size() > 1 && size[0] == 1) size.erase(size.begin());
-  Cufft<Real>(c, size, 1).run(q.data(), q.data(), FftSign::minus);
-  Array<Result> spectrum({q.size()}, device);
-  launch(c, instance(std::is_same_v<Real, double>, std::is_same_v<Result, double>), "scaled_real",
-         striding(c, q.size()), {threads}, 0, static_cast<const std::complex<Real>*>(q.data()),
-         1 / double(q.size()), q.size(), spectrum.data());
-  return spectrum;
-}
+class SpectrumMaker final : public ToeplitzSpectra<Result> {
+ public:
+  using Complex = std::complex<Real>;
+  SpectrumMaker(std::shared_ptr<const Trajectory> trajectory, const Shape& matrix,
+                const std::array<Index, 3>& cells, double tolerance, Device device)
+      : context_(context(device.index)),
+        device_(device),
+        trajectory_(std::move(trajectory)),
+        k_(coordinates_of(*trajectory_, device)),
+        axes_(static_cast<int>(matrix.size())),
+        voxels_(count(matrix)),
+        cells_{cells} {
+    for (std::size_t d = 0; d < matrix.size(); ++d) n_.n[3 - matrix.size() + d] = matrix[d];
+    // The first axis of more than one voxel has lags >= 0 alone; the others take both signs.
+    while (half_axis_ < 2 && n_.n[half_axis_] == 1) ++half_axis_;
+    for (unsigned corner = 0; corner < 8; ++corner) {
+      Box shift{};
+      bool is_needed = true;
+      for (std::size_t d = 0; d < 3; ++d) {
+        const bool is_negative = corner >> d & 1;
+        if (is_negative && (n_.n[d] == 1 || d == half_axis_)) is_needed = false;
+        shift.n[d] = n_.n[d] / 2 - (is_negative ? n_.n[d] : 0);
+      }
+      if (is_needed) shifts_.push_back(shift);
+    }
+    // Corners are coils of one transform, so that they share the values of its kernel.
+    nufft_ = make_nufft<Real>(trajectory_, matrix, static_cast<Index>(shifts_.size()),
+                              {.tolerance = tolerance, .oversampling = 0, .log = {}}, device);
+    std::vector<Index> size(cells.begin(), cells.end());
+    while (size.size() > 1 && size[0] == 1) size.erase(size.begin());
+    fft_ = std::make_unique<Cufft<Real>>(context_, size, 1);
+  }
+
+  Array<Result> operator()(View<const double> weights) const override {
+    const KernelInstance& kernels = instance(std::is_same_v<Real, double>, std::is_same_v<Result, double>);
+    auto q = point_spread(weights);
+    fft_->run(q.data(), q.data(), FftSign::minus);
+    Array<Result> spectrum({q.size()}, device_);
+    launch(context_, kernels, "scaled_real", striding(context_, q.size()), {threads}, 0,
+           static_cast<const Complex*>(q.data()), 1 / double(q.size()), q.size(), spectrum.data());
+    return spectrum;
+  }
+
+ private:
+  /// q on the circulant grid, as fourier/toeplitz_kernel.cpp does it.
+  Array<Complex> point_spread(View<const double> weights) const {
+    const KernelInstance& kernels = instance(std::is_same_v<Real, double>, std::is_same_v<Real, double>);
+    const Index samples = trajectory_->samples(), corners = static_cast<Index>(shifts_.size());
+    const int half_axis = static_cast<int>(half_axis_);
+    Array<Complex> data(nufft_->range(), device_), parts(nufft_->domain(), device_);
+    if (samples > 0) {
+      Array<double> weights_there;
+      const double* w = weights.data == nullptr ? nullptr : on_device(weights, device_, weights_there).data;
+      for (Index i = 0; i < corners; ++i)
+        launch(context_, kernels, "shift_weights", striding(context_, samples), {threads}, 0, k_->data(), w,
+               n_, shifts_[static_cast<std::size_t>(i)], axes_, samples, data.data() + i * samples);
+    }
+    nufft_->adjoint(data.view(), parts.view());
+    auto q = Array<Complex>::zeros({volume(cells_.n)}, device_);
+    for (Index i = 0; i < corners; ++i)
+      launch(context_, kernels, "place_corner", striding(context_, voxels_), {threads}, 0,
+             static_cast<const Complex*>(parts.data() + i * voxels_), n_,
+             shifts_[static_cast<std::size_t>(i)], half_axis, cells_, q.data());
+    launch(context_, kernels, "mean_of_both", striding(context_, volume(cells_.n) / cells_.n[half_axis_]),
+           {threads}, 0, cells_, half_axis, q.data());
+    return q;
+  }
+
+  Context& context_;
+  Device device_;
+  std::shared_ptr<const Trajectory> trajectory_;
+  Coordinates k_;
+  int axes_;
+  Index voxels_;
+  Box cells_, n_{{1, 1, 1}};
+  std::size_t half_axis_ = 0;
+  std::vector<Box> shifts_;
+  OperatorPtr<Real> nufft_;
+  std::unique_ptr<Cufft<Real>> fft_;
+};
 
 }  // namespace
 
 template <class Real>
-Array<Real> toeplitz_spectrum(const std::shared_ptr<const Trajectory>& trajectory, const Shape& matrix,
-                              View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
-                              Device device) {
+std::unique_ptr<ToeplitzSpectra<Real>> toeplitz_spectra(std::shared_ptr<const Trajectory> trajectory,
+                                                        const Shape& matrix,
+                                                        const std::array<Index, 3>& cells, double tolerance,
+                                                        Device device) {
   if (in_single(tolerance))
-    return spectrum_of<Real, Real>(trajectory, matrix, weights, cells, tolerance, device);
-  return spectrum_of<double, Real>(trajectory, matrix, weights, cells, tolerance, device);
+    return std::make_unique<SpectrumMaker<Real, Real>>(std::move(trajectory), matrix, cells, tolerance,
+                                                       device);
+  return std::make_unique<SpectrumMaker<double, Real>>(std::move(trajectory), matrix, cells, tolerance,
+                                                       device);
 }
 
 template <class Real>
@@ -150,9 +169,11 @@ template std::int64_t toeplitz_spectrum_bytes<float>(const Shape&, Index, const 
                                                      Device);
 template std::int64_t toeplitz_spectrum_bytes<double>(const Shape&, Index, const std::array<Index, 3>&,
                                                       double, Device);
-template Array<float> toeplitz_spectrum(const std::shared_ptr<const Trajectory>&, const Shape&,
-                                        View<const double>, const std::array<Index, 3>&, double, Device);
-template Array<double> toeplitz_spectrum(const std::shared_ptr<const Trajectory>&, const Shape&,
-                                         View<const double>, const std::array<Index, 3>&, double, Device);
+template std::unique_ptr<ToeplitzSpectra<float>> toeplitz_spectra(std::shared_ptr<const Trajectory>,
+                                                                  const Shape&, const std::array<Index, 3>&,
+                                                                  double, Device);
+template std::unique_ptr<ToeplitzSpectra<double>> toeplitz_spectra(std::shared_ptr<const Trajectory>,
+                                                                   const Shape&, const std::array<Index, 3>&,
+                                                                   double, Device);
 
 }  // namespace spinloom::cuda

@@ -5,12 +5,21 @@
 
 namespace spinloom::cuda {
 
-/// The spectrum of q (see fourier/toeplitz_kernel.hpp) on a circulant grid of `cells`, over their number, in the order
-/// of a DFT; made on the device. `tolerance` is that of q.
+/// Makes spectra of q (see fourier/toeplitz_kernel.hpp) of one trajectory on the device, for one set of weights after
+/// another; null is a set of ones.
 template <class Real>
-Array<Real> toeplitz_spectrum(const std::shared_ptr<const Trajectory>& trajectory, const Shape& matrix,
-                              View<const double> weights, const std::array<Index, 3>& cells, double tolerance,
-                              Device device);
+class ToeplitzSpectra {
+ public:
+  virtual ~ToeplitzSpectra() = default;
+  virtual Array<Real> operator()(View<const double> weights) const = 0;
+};
+
+/// On a circulant grid of `cells`, over their number, in the order of a DFT. `tolerance` is that of q.
+template <class Real>
+std::unique_ptr<ToeplitzSpectra<Real>> toeplitz_spectra(std::shared_ptr<const Trajectory> trajectory,
+                                                        const Shape& matrix,
+                                                        const std::array<Index, 3>& cells, double tolerance,
+                                                        Device device);
 
 /// The most device bytes that making it takes, itself included.
 template <class Real>

@@ -78,27 +78,14 @@ std::vector<KernelInstance> encoding_kernel_instances() {
 }
 
 template <class Real>
-StreamedMaps<Real>::StreamedMaps(View<const std::complex<Real>> maps, Device device)
-    : device_(device),
-      shape_(maps.shape),
-      pinned_(allocate_pinned(context(device.index),
-                              static_cast<std::size_t>(maps.size()) * sizeof(*maps.data))) {
-  auto* const to = reinterpret_cast<std::complex<Real>*>(pinned_.get());
+std::shared_ptr<const std::byte> pinned_copy(View<const std::complex<Real>> maps, Device device) {
+  auto pinned =
+      allocate_pinned(context(device.index), static_cast<std::size_t>(maps.size()) * sizeof(*maps.data));
+  auto* const to = reinterpret_cast<std::complex<Real>*>(pinned.get());
   parallel_blocks(maps.size(), 1 << 16, [&](Index begin, Index end, int) {
     std::copy(maps.data + begin, maps.data + end, to + begin);
   });
-}
-
-template <class Real>
-Array<std::complex<Real>> StreamedMaps<Real>::fetch(Index first, Index length) const {
-  Shape part = shape_;
-  part[0] = length;
-  Array<std::complex<Real>> there(part, device_);
-  const std::size_t bytes = static_cast<std::size_t>(there.size()) * sizeof(std::complex<Real>);
-  const std::size_t coil = bytes / static_cast<std::size_t>(length);
-  copy_from_pinned(context(device_.index), reinterpret_cast<std::byte*>(there.data()),
-                   pinned_.get() + static_cast<std::size_t>(first) * coil, bytes);
-  return there;
+  return pinned;
 }
 
 #define SPINLOOM_INSTANTIATE(Real)                                                                  \
@@ -107,7 +94,7 @@ Array<std::complex<Real>> StreamedMaps<Real>::fetch(Index first, Index length) c
   template void combine(View<const std::complex<Real>>, View<const std::complex<Real>>, Real, bool, \
                         View<std::complex<Real>>);                                                  \
   template void weigh(View<const double>, View<std::complex<Real>>);                                \
-  template class StreamedMaps<Real>;
+  template std::shared_ptr<const std::byte> pinned_copy(View<const std::complex<Real>>, Device);
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)
 

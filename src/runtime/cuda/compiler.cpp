@@ -31,19 +31,13 @@ struct Nvrtc {
   int (*GetPTX)(Program, char*);
 };
 
-struct Loaded {
-  Nvrtc functions{};
-  std::string file, problem;
+struct Loaded : LibraryFunctions<Nvrtc> {
   int major = 0, minor = 0;
   std::vector<int> architectures;
 };
 
-bool bind_all(const DynamicLibrary& library, Nvrtc& n) {
-  bool complete = true;
-  const auto bind = [&](auto*& slot, const char* symbol) {
-    slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(library.find(symbol));
-    complete = complete && slot != nullptr;
-  };
+template <class Bind>
+void list_functions(const Bind& bind, Nvrtc& n) {
   bind(n.Version, "nvrtcVersion");
   bind(n.GetErrorString, "nvrtcGetErrorString");
   bind(n.GetNumSupportedArchs, "nvrtcGetNumSupportedArchs");
@@ -57,29 +51,26 @@ bool bind_all(const DynamicLibrary& library, Nvrtc& n) {
   bind(n.GetCUBIN, "nvrtcGetCUBIN");
   bind(n.GetPTXSize, "nvrtcGetPTXSize");
   bind(n.GetPTX, "nvrtcGetPTX");
-  return complete;
 }
 
 Loaded load() {
-  Loaded loaded;
-  // A driver loads machine code of its own major release and of older ones, so a newer compiler is of no use
-  // to it.
-  std::vector<std::string> files;
-  for (const int major : {13, 12})
-    if (driver_version() == 0 || major <= driver_version() / 1000)
-      files.push_back(fmt::format("libnvrtc.so.{}", major));
-  const DynamicLibrary library = open_library(files);
-  if (!library) {
-    loaded.problem = fmt::format(
-        "NVRTC was not found ({}); it comes with the CUDA toolkit or the Python package nvidia-cuda-nvrtc",
-        fmt::join(files, " or "));
-    return loaded;
-  }
-  loaded.file = library.file;
-  Nvrtc& n = loaded.functions;
-  if (!bind_all(library, n) || n.Version(&loaded.major, &loaded.minor) != 0) {
-    loaded.problem =
-        fmt::format("NVRTC ({}) lacks functions that are used; update it to 12.0 or newer", library.file);
+  const std::vector<std::string> files = toolkit_files("libnvrtc", 0);
+  const std::string remedy = "update it to 12.0 or newer";
+  Loaded loaded{
+      load_functions<Nvrtc>(files,
+                            {"NVRTC",
+                             fmt::format("NVRTC was not found ({}); it comes with the CUDA toolkit or the "
+                                         "Python package nvidia-cuda-nvrtc",
+                                         fmt::join(files, " or ")),
+                             remedy},
+                            [](const auto& bind, Nvrtc& n) { list_functions(bind, n); }),
+      0,
+      0,
+      {}};
+  if (!loaded.problem.empty()) return loaded;
+  const Nvrtc& n = loaded.functions;
+  if (n.Version(&loaded.major, &loaded.minor) != 0) {
+    loaded.problem = fmt::format("NVRTC ({}) does not tell its version; {}", loaded.file, remedy);
     return loaded;
   }
   int count = 0;

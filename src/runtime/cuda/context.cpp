@@ -44,6 +44,7 @@ Context::Context(int index) : index_(index), facts_(read_facts(index)) {
   SPINLOOM_CUDA(DevicePrimaryCtxRetain, &handle_, device);
   Current current(*this);
   SPINLOOM_CUDA(StreamCreate, &stream_, stream_non_blocking);
+  SPINLOOM_CUDA(StreamCreate, &upload_stream_, stream_non_blocking);
   memory_ = new MemoryPool(*this);
   staging_ = new Staging(*this);
   modules_ = new Modules(*this);
@@ -52,6 +53,11 @@ Context::Context(int index) : index_(index), facts_(read_facts(index)) {
 StreamHandle Context::stream() const {
   const Recording* const record = recording(*this);
   return record == nullptr ? stream_ : record->stream;
+}
+
+StreamHandle Context::upload_stream() const {
+  const Recording* const record = recording(*this);
+  return record == nullptr ? upload_stream_ : record->upload_stream;
 }
 
 void Context::synchronize() const {

@@ -35,6 +35,8 @@ class Context {
   /// Where work is to be issued: the one stream, or, while this thread records a Graph, the record.
   StreamHandle stream() const;
   StreamHandle own_stream() const { return stream_; }
+  /// Beside stream(), for what the host sends while work runs; its order with stream() is made by events.
+  StreamHandle upload_stream() const;
   MemoryPool& memory() const { return *memory_; }
   Staging& staging() const { return *staging_; }
   Modules& modules() const { return *modules_; }
@@ -46,7 +48,7 @@ class Context {
   int index_;
   DeviceFacts facts_;
   ContextHandle handle_ = nullptr;
-  StreamHandle stream_ = nullptr;
+  StreamHandle stream_ = nullptr, upload_stream_ = nullptr;
   // Not freed when the process ends: the driver may be gone by then, and the process takes all with it.
   MemoryPool* memory_ = nullptr;
   Staging* staging_ = nullptr;

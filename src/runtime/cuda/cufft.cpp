@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/cuda/driver.hpp"
 #include "runtime/cuda/scratch.hpp"
 #include "runtime/dynamic_library.hpp"
 #include "spinloom/core/error.hpp"
@@ -26,18 +27,12 @@ struct Library {
   int (*ExecZ2Z)(int, void*, void*, int);
 };
 
-struct Loaded {
-  Library functions{};
-  std::string file, problem;
+struct Loaded : LibraryFunctions<Library> {
   int version = 0;
 };
 
-bool bind_all(const DynamicLibrary& library, Library& l) {
-  bool complete = true;
-  const auto bind = [&](auto*& slot, const char* symbol) {
-    slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(library.find(symbol));
-    complete = complete && slot != nullptr;
-  };
+template <class Bind>
+void list_functions(const Bind& bind, Library& l) {
   bind(l.GetVersion, "cufftGetVersion");
   bind(l.Create, "cufftCreate");
   bind(l.Destroy, "cufftDestroy");
@@ -47,27 +42,22 @@ bool bind_all(const DynamicLibrary& library, Library& l) {
   bind(l.SetWorkArea, "cufftSetWorkArea");
   bind(l.ExecC2C, "cufftExecC2C");
   bind(l.ExecZ2Z, "cufftExecZ2Z");
-  return complete;
 }
 
 Loaded load() {
-  Loaded loaded;
-  // cuFFT 12 belongs to CUDA 13 and 11 to CUDA 12; a driver takes those of its own major release and of older ones.
-  std::vector<std::string> files;
-  for (const int major : {13, 12})
-    if (driver_version() == 0 || major <= driver_version() / 1000)
-      files.push_back(fmt::format("libcufft.so.{}", major - 1));
-  const DynamicLibrary library = open_library(files);
-  if (!library) {
-    loaded.problem = fmt::format(
-        "cuFFT was not found ({}); it comes with the CUDA toolkit or the Python package nvidia-cufft",
-        fmt::join(files, " or "));
-    return loaded;
-  }
-  loaded.file = library.file;
-  if (!bind_all(library, loaded.functions) || loaded.functions.GetVersion(&loaded.version) != 0)
-    loaded.problem = fmt::format(
-        "cuFFT ({}) lacks functions that are used; update it to that of CUDA 12.0 or newer", library.file);
+  const std::vector<std::string> files = toolkit_files("libcufft", 1);  // cuFFT 12 belongs to CUDA 13
+  const std::string remedy = "update it to that of CUDA 12.0 or newer";
+  Loaded loaded{
+      load_functions<Library>(files,
+                              {"cuFFT",
+                               fmt::format("cuFFT was not found ({}); it comes with the CUDA toolkit or the "
+                                           "Python package nvidia-cufft",
+                                           fmt::join(files, " or ")),
+                               remedy},
+                              [](const auto& bind, Library& l) { list_functions(bind, l); }),
+      0};
+  if (loaded.problem.empty() && loaded.functions.GetVersion(&loaded.version) != 0)
+    loaded.problem = fmt::format("cuFFT ({}) does not tell its version; {}", loaded.file, remedy);
   return loaded;
 }
 

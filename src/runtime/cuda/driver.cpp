@@ -11,24 +11,13 @@ namespace {
 /// 12.0 is the oldest release whose compiler knows every architecture that the kernels are written for.
 constexpr int oldest_driver = 12000;
 
-struct Loaded {
-  Driver functions{};
-  std::string file;
-  std::string problem;
+struct Loaded : LibraryFunctions<Driver> {
   int version = 0;
 };
 
-template <class Function>
-void bind(const DynamicLibrary& library, Loaded& loaded, const char* symbol, Function*& slot) {
-  slot = reinterpret_cast<Function*>(library.find(symbol));
-  if (slot == nullptr && loaded.problem.empty())
-    loaded.problem = fmt::format("the NVIDIA driver ({}) lacks {}; update it to one for CUDA 12.0 or newer",
-                                 loaded.file, symbol);
-}
-
-void bind_all(const DynamicLibrary& library, Loaded& loaded) {
-  Driver& d = loaded.functions;
-#define SPINLOOM_BIND(name, symbol) bind(library, loaded, symbol, d.name)
+template <class Bind>
+void list_functions(const Bind& bind, Driver& d) {
+#define SPINLOOM_BIND(name, symbol) bind(d.name, symbol)
   SPINLOOM_BIND(Init, "cuInit");
   SPINLOOM_BIND(DriverGetVersion, "cuDriverGetVersion");
   SPINLOOM_BIND(GetErrorName, "cuGetErrorName");
@@ -86,14 +75,13 @@ std::string say(const Driver& d, Result result, const char* call) {
 }
 
 Loaded load() {
-  Loaded loaded;
-  const DynamicLibrary library = open_library({"libcuda.so.1"});
-  if (!library) {
-    loaded.problem = "no NVIDIA driver was found (libcuda.so.1); it comes with the NVIDIA driver";
-    return loaded;
-  }
-  loaded.file = library.file;
-  bind_all(library, loaded);
+  Loaded loaded{
+      load_functions<Driver>(
+          {"libcuda.so.1"},
+          {"the NVIDIA driver", "no NVIDIA driver was found (libcuda.so.1); it comes with the NVIDIA driver",
+           "update it to one for CUDA 12.0 or newer"},
+          [](const auto& bind, Driver& d) { list_functions(bind, d); }),
+      0};
   if (!loaded.problem.empty()) return loaded;
   const Driver& d = loaded.functions;
   if (const Result r = d.DriverGetVersion(&loaded.version); r != 0) {
@@ -129,6 +117,14 @@ const Driver& driver() {
 std::string driver_problem() { return loaded().problem; }
 int driver_version() { return loaded().version; }
 std::string driver_file() { return loaded().file; }
+
+std::vector<std::string> toolkit_files(const std::string& library, int behind) {
+  std::vector<std::string> files;
+  for (const int major : {13, 12})
+    if (driver_version() == 0 || major <= driver_version() / 1000)
+      files.push_back(fmt::format("{}.so.{}", library, major - behind));
+  return files;
+}
 
 std::string explain(Result result, const char* call) { return say(loaded().functions, result, call); }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <string>
+#include <vector>
 
 /// What is used of the CUDA driver's interface, declared here once. It is opened at run time, so that neither
 /// the build nor the machine needs CUDA. Types and values are those of the driver's stable binary interface.
@@ -91,6 +92,10 @@ std::string driver_problem();
 /// The newest CUDA version that the driver supports: 13000 is 13.0. 0 without a driver.
 int driver_version();
 std::string driver_file();  ///< what was opened, empty when nothing was
+
+/// Files of a library of the CUDA toolkit that this driver can use, newest first: it takes those of its own major release
+/// and of older ones. The file's own number is `behind` that of CUDA.
+std::vector<std::string> toolkit_files(const std::string& library, int behind);
 
 /// Throws DeviceError "CALL: what CUDA says (its name)" unless `result` is success.
 void check(Result result, const char* call);

@@ -21,8 +21,12 @@ class RecordingScope {
     recording_.context = &context;
     recording_.memory = std::make_shared<GraphMemory>(context);
     SPINLOOM_CUDA(StreamCreate, &recording_.stream, stream_non_blocking);
-    if (const Result r = driver().StreamBeginCapture(recording_.stream, stream_capture_relaxed); r != 0) {
+    if (const Result r = driver().StreamCreate(&recording_.upload_stream, stream_non_blocking); r != 0) {
       driver().StreamDestroy(recording_.stream);
+      check(r, "cuStreamCreate");
+    }
+    if (const Result r = driver().StreamBeginCapture(recording_.stream, stream_capture_relaxed); r != 0) {
+      destroy_streams();
       check(r, "cuStreamBeginCapture");
     }
     current_recording = &recording_;
@@ -31,7 +35,7 @@ class RecordingScope {
     GraphHandle graph = nullptr;
     end(graph);
     if (graph != nullptr) driver().GraphDestroy(graph);
-    driver().StreamDestroy(recording_.stream);
+    destroy_streams();
   }
   RecordingScope(const RecordingScope&) = delete;
   RecordingScope& operator=(const RecordingScope&) = delete;
@@ -44,6 +48,10 @@ class RecordingScope {
   const Recording& recording() const { return recording_; }
 
  private:
+  void destroy_streams() {
+    driver().StreamDestroy(recording_.upload_stream);
+    driver().StreamDestroy(recording_.stream);
+  }
   std::shared_lock<std::shared_mutex> gate_;
   Recording recording_;
 };

@@ -67,7 +67,7 @@ class Graph {
 /// What this thread records in `context`, if anything.
 struct Recording {
   const Context* context = nullptr;
-  StreamHandle stream = nullptr;
+  StreamHandle stream = nullptr, upload_stream = nullptr;
   std::shared_ptr<GraphMemory> memory;
   Together together;  ///< empty for work of one GPU alone
 };

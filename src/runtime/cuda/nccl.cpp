@@ -12,18 +12,12 @@ namespace {
 
 constexpr int oldest = 21000;  // 2.10: all-reduces that a CUDA graph may hold
 
-struct Loaded {
-  Nccl functions{};
-  std::string file, problem;
+struct Loaded : LibraryFunctions<Nccl> {
   int version = 0;
 };
 
-bool bind_all(const DynamicLibrary& library, Nccl& n) {
-  bool complete = true;
-  const auto bind = [&](auto*& slot, const char* symbol) {
-    slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(library.find(symbol));
-    complete = complete && slot != nullptr;
-  };
+template <class Bind>
+void list_functions(const Bind& bind, Nccl& n) {
   bind(n.GetVersion, "ncclGetVersion");
   bind(n.GetErrorString, "ncclGetErrorString");
   bind(n.CommInitAll, "ncclCommInitAll");
@@ -32,8 +26,7 @@ bool bind_all(const DynamicLibrary& library, Nccl& n) {
   bind(n.GroupStart, "ncclGroupStart");
   bind(n.GroupEnd, "ncclGroupEnd");
   bind(n.AllReduce, "ncclAllReduce");
-  n.GetLastError = reinterpret_cast<decltype(n.GetLastError)>(library.find("ncclGetLastError"));
-  return complete;
+  bind(n.GetLastError, "ncclGetLastError", false);
 }
 
 std::string in_words(int version) {
@@ -44,19 +37,19 @@ Loaded load() {
   // Sums inside the switch need multicast memory, which some virtual machines offer and cannot do; they would also add in
   // an order of their own. Read by NCCL when it first needs it, so it is set before.
   setenv("NCCL_NVLS_ENABLE", "0", 0);
-  Loaded loaded;
-  const DynamicLibrary library = open_library({"libnccl.so.2"});
-  if (!library) {
-    loaded.problem =
-        "NCCL was not found (libnccl.so.2); it comes with the package libnccl2 or the Python package "
-        "nvidia-nccl";
-    return loaded;
-  }
-  loaded.file = library.file;
-  if (!bind_all(library, loaded.functions) || loaded.functions.GetVersion(&loaded.version) != 0)
-    loaded.problem = fmt::format("NCCL ({}) lacks functions that are used; update it", library.file);
+  Loaded loaded{
+      load_functions<Nccl>({"libnccl.so.2"},
+                           {"NCCL",
+                            "NCCL was not found (libnccl.so.2); it comes with the package libnccl2 or the "
+                            "Python package nvidia-nccl",
+                            "update it"},
+                           [](const auto& bind, Nccl& n) { list_functions(bind, n); }),
+      0};
+  if (!loaded.problem.empty()) return loaded;
+  if (loaded.functions.GetVersion(&loaded.version) != 0)
+    loaded.problem = fmt::format("NCCL ({}) does not tell its version; update it", loaded.file);
   else if (loaded.version < oldest)
-    loaded.problem = fmt::format("NCCL ({}) is of version {}, {} or newer is needed; update it", library.file,
+    loaded.problem = fmt::format("NCCL ({}) is of version {}, {} or newer is needed; update it", loaded.file,
                                  loaded.version < 10000
                                      ? fmt::format("{}.{}", loaded.version / 1000, loaded.version / 100 % 10)
                                      : in_words(loaded.version),

@@ -59,10 +59,4 @@ std::shared_ptr<std::byte> allocate_pinned(const Context& context, std::size_t b
           }};
 }
 
-void copy_from_pinned(const Context& context, std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes == 0) return;
-  Current current(context);
-  SPINLOOM_CUDA(MemcpyHtoDAsync, reinterpret_cast<DevicePointer>(to), from, bytes, context.stream());
-}
-
 }  // namespace spinloom::cuda

@@ -10,7 +10,4 @@ namespace spinloom::cuda {
 /// place, so the machine has less for others. Throws DeviceError with the bytes wanted when there is not enough.
 std::shared_ptr<std::byte> allocate_pinned(const Context& context, std::size_t bytes);
 
-/// Copies in the stream's order: `from` must be pinned, and stay as it is until the stream has passed. May be recorded.
-void copy_from_pinned(const Context& context, std::byte* to, const std::byte* from, std::size_t bytes);
-
 }  // namespace spinloom::cuda

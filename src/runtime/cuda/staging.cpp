@@ -35,7 +35,7 @@ void Staging::prepare() {
   }
 }
 
-void Staging::to_device(DevicePointer to, const std::byte* from, std::size_t bytes) {
+void Staging::to_device(DevicePointer to, const std::byte* from, std::size_t bytes, StreamHandle stream) {
   refuse_to_record(context_, "a copy to or from ordinary host memory");
   std::lock_guard lock(guard_);
   Current current(context_);
@@ -45,8 +45,8 @@ void Staging::to_device(DevicePointer to, const std::byte* from, std::size_t byt
     const std::size_t size = std::min(buffer_bytes, bytes - begin);
     SPINLOOM_CUDA(EventSynchronize, done_[turn]);  // an event that was never recorded counts as done
     copy_host(buffer_[turn], from + begin, size);
-    SPINLOOM_CUDA(MemcpyHtoDAsync, to + begin, buffer_[turn], size, context_.stream());
-    SPINLOOM_CUDA(EventRecord, done_[turn], context_.stream());
+    SPINLOOM_CUDA(MemcpyHtoDAsync, to + begin, buffer_[turn], size, stream);
+    SPINLOOM_CUDA(EventRecord, done_[turn], stream);
   }
 }
 

@@ -11,7 +11,11 @@ namespace spinloom::cuda {
 class Staging {
  public:
   explicit Staging(const Context& context) : context_(context) {}
-  void to_device(DevicePointer to, const std::byte* from, std::size_t bytes);
+  void to_device(DevicePointer to, const std::byte* from, std::size_t bytes) {
+    to_device(to, from, bytes, context_.stream());
+  }
+  /// In the order of another stream.
+  void to_device(DevicePointer to, const std::byte* from, std::size_t bytes, StreamHandle stream);
   void to_host(std::byte* to, DevicePointer from, std::size_t bytes);
 
  private:

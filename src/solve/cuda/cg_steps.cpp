@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "ops/cuda/gives_dots.hpp"
 #include "runtime/cuda/graph.hpp"
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/pinned.hpp"
@@ -82,6 +83,14 @@ class Mark {
   EventHandle handle_ = nullptr;
 };
 
+/// The operator as one that gives <x, A x>, in so few parts that each block can add them all; null when it is none.
+template <class Real>
+const GivesDots<Real>* operator_with_dots(const LinearOperator<Real>& a) {
+  constexpr Index most_parts = 4096;
+  const auto* const dots = dynamic_cast<const GivesDots<Real>*>(&a);
+  return dots != nullptr && dots->dot_count() > 0 && dots->dot_count() <= most_parts ? dots : nullptr;
+}
+
 template <class Real>
 class DeviceSteps final : public CgSteps<Real> {
  public:
@@ -93,7 +102,9 @@ class DeviceSteps final : public CgSteps<Real> {
         blocks_(std::clamp<Index>((size_ + 4 * threads - 1) / (4 * threads), 1, most_blocks)),
         instance_(instance<Real>(reinterpret_cast<std::uintptr_t>(problem.x.data) % 16 == 0)),
         state_(context_, 2),
-        parts_(context_, static_cast<std::size_t>(2 * blocks_)),
+        dots_(operator_with_dots(problem.a)),
+        curvatures_(dots_ == nullptr ? blocks_ : dots_->dot_count()),
+        parts_(context_, static_cast<std::size_t>(curvatures_ + blocks_)),
         told_(allocate_pinned(context_, told_count * sizeof(State))),
         ahead_(problem.is_observed ? 1 : 2) {
     for (int i = 0; i < told_count; ++i) marks_.emplace_back(context_);
@@ -164,23 +175,27 @@ class DeviceSteps final : public CgSteps<Real> {
   }
 
   void issue_kernels() {
-    c_.a.forward(c_.p, c_.ap);
     constexpr double rounding = std::numeric_limits<Real>::epsilon();
     const Rules rules{c_.threshold, rounding, negative_curvature_slack, 1 - c_.options.stagnation,
                       c_.options.stagnation_window};
     State* const first = state_.data();
     State* const second = first + 1;
     double* const curvatures = parts_.data();
-    double* const squares = curvatures + blocks_;
+    double* const squares = curvatures + curvatures_;
     State* const told = reinterpret_cast<State*>(told_.get());
     const Grid grid{static_cast<unsigned>(blocks_)}, block{threads};
     const int part_count = static_cast<int>(blocks_);
     const Complex* const p = c_.p.data;
     const Complex* const ap = c_.ap.data;
     const Complex* const r = c_.r.data;
-    launch(context_, instance_, "curvature_parts", grid, block, 0, p, ap, size_, curvatures);
-    launch(context_, instance_, "step_residual", grid, block, 0, first, second, curvatures, part_count, ap,
-           c_.r.data, size_, squares, rules);
+    if (dots_ != nullptr) {
+      dots_->forward_with_dots(p, c_.ap.data, curvatures);
+    } else {
+      c_.a.forward(c_.p, c_.ap);
+      launch(context_, instance_, "curvature_parts", grid, block, 0, p, ap, size_, curvatures);
+    }
+    launch(context_, instance_, "step_residual", grid, block, 0, first, second, curvatures,
+           static_cast<int>(curvatures_), ap, c_.r.data, size_, squares, rules);
     launch(context_, instance_, "step_solution", grid, block, 0, second, first, squares, part_count, r,
            c_.x.data, c_.p.data, size_, rules, told, told_count);
   }
@@ -190,6 +205,8 @@ class DeviceSteps final : public CgSteps<Real> {
   Index size_, blocks_;
   const KernelInstance& instance_;
   Scratch<State> state_;
+  const GivesDots<Real>* dots_;  ///< the operator, where it gives p.A p on its way
+  Index curvatures_;             ///< parts of p.A p
   Scratch<double> parts_;
   std::shared_ptr<std::byte> told_;
   std::deque<Mark> marks_;
