@@ -37,6 +37,8 @@ struct Companion {
   template <class Real>
   View<const Real> view(Array<Real>& storage) const {
     if (!given) return {};
+    if (given->dtype == Tensor::dtype_of<Real>() && given->is_packed())
+      return {reinterpret_cast<const Real*>(given->data), given->shape};
     storage = to_tensor(*given).to<Real>();
     return std::as_const(storage).view();
   }
@@ -165,8 +167,10 @@ struct HostMaps {
     maps = {.h = s.h.view(h), .sigma = s.sigma.view(sigma), .guide = s.guide.view(guide), .mask = {}};
     complete(maps, working_shape);
     if (!s.mask) return;
-    mask = to_tensor(*s.mask);
-    maps.mask = {reinterpret_cast<const std::uint8_t*>(mask.bytes.data()), mask.shape};
+    if (!s.mask->is_packed()) mask = to_tensor(*s.mask);
+    maps.mask = {
+        reinterpret_cast<const std::uint8_t*>(s.mask->is_packed() ? s.mask->data : mask.bytes.data()),
+        s.mask->shape};
   }
 };
 

@@ -39,20 +39,30 @@ std::string described(const Array<Real>& image, const NlmOptions& o) {
 }
 
 template <class Real>
-void expect_the_cpus_bits(const Array<Real>& image, const NlmOptions& o, const NlmMaps<Real>& maps = {}) {
-  const Array<Real> here = run_nlm(image, o, DeviceKind::cpu, maps),
-                    there = run_nlm(image, o, DeviceKind::cuda, maps);
-  EXPECT_TRUE(same_bits(there, here))
-      << described(image, o) << " differs by " << largest_difference(there, here);
-}
-
-template <class Real>
 void expect_close_to_the_reference(const Array<Real>& image, const NlmOptions& o,
                                    const NlmMaps<Real>& maps = {}) {
   const Array<Real> exact = run_nlm(image, o, DeviceKind::reference, maps);
   const Array<Real> there = run_nlm(image, o, DeviceKind::cuda, maps);
   EXPECT_LE(largest_difference(there, exact), promised<Real>(o.mode) * range_of(image))
       << described(image, o);
+}
+
+/// Volumes in single precision and patches of five along y and x: sums on the GPU have an order of their own.
+template <class Real>
+bool has_its_own_order(const Array<Real>& image, const NlmOptions& o, const NlmMaps<Real>& maps) {
+  const auto along = [](const Shape& sizes, std::size_t a) { return sizes[sizes.size() == 1 ? 0 : a]; };
+  return std::is_same_v<Real, float> && o.mode == NlmMode::fast && o.noise == NlmNoise::gaussian &&
+         image.shape().size() == 4 && image.shape()[3] == 1 && along(o.patch_size, 1) / 2 == 2 &&
+         along(o.patch_size, 2) / 2 == 2 && !maps.h.data && !maps.sigma.data && !maps.guide.data;
+}
+
+template <class Real>
+void expect_the_cpus_bits(const Array<Real>& image, const NlmOptions& o, const NlmMaps<Real>& maps = {}) {
+  if (has_its_own_order(image, o, maps)) return expect_close_to_the_reference(image, o, maps);
+  const Array<Real> here = run_nlm(image, o, DeviceKind::cpu, maps),
+                    there = run_nlm(image, o, DeviceKind::cuda, maps);
+  EXPECT_TRUE(same_bits(there, here))
+      << described(image, o) << " differs by " << largest_difference(there, here);
 }
 
 template <class Real>
@@ -204,6 +214,23 @@ TYPED_TEST(CudaNlm, KeepsAPairAtTheCutOffAndDropsItBeyond) {
   expect_the_cpus_bits(image, o);
   o.patch_size = {1, 3, 3};
   expect_the_cpus_bits(image, o);
+  o.patch_size = {5};  // 5 * 125 * 4 * 4 = 10000
+  o.sigma = 0;
+  expect_the_cpus_bits(image, o);
+}
+
+// Every size of a march: rows and columns that end within a tile, planes that end within a warp, each width of a search.
+TEST(CudaNlmMarch, AgreesWithTheReferenceForAllSizes) {
+  SPINLOOM_NEEDS(gpu);
+  unsigned seed = 40;
+  for (const Shape& shape :
+       {Shape{31, 16, 17, 1}, Shape{5, 15, 33, 1}, Shape{1, 3, 2, 1}, Shape{61, 2, 3, 1}})
+    for (const auto& [patch, distance] :
+         {std::pair{Shape{5}, Shape{6}}, {Shape{5}, Shape{1, 2, 5}}, {Shape{1, 5, 5}, Shape{2, 6, 0}}})
+      for (const double sigma : {0.0, 0.12})
+        expect_close_to_the_reference(
+            noisy_image<float>(shape, ++seed),
+            {.patch_size = patch, .patch_distance = distance, .h = 0.13, .sigma = sigma});
 }
 
 TYPED_TEST(CudaNlm, KeepsItsPrecisionForValuesOfAnyScale) {
@@ -234,8 +261,8 @@ TYPED_TEST(CudaNlm, LetsNaNAndInfinityTouchTheirOwnPatchesAlone) {
         const Array<Real> there = run_nlm(image, o, DeviceKind::cuda),
                           here = run_nlm(image, o, DeviceKind::cpu);
         // Values near 1, of which some pairs were left out.
-        EXPECT_LE(largest_difference(there, here), mode == NlmMode::fast ? 0 : promised<Real>(mode) * 3)
-            << patch;
+        const bool is_same = mode == NlmMode::fast && !has_its_own_order(image, o, {});
+        EXPECT_LE(largest_difference(there, here), is_same ? 0 : promised<Real>(mode) * 3) << patch;
       }
 }
 
@@ -249,6 +276,49 @@ TYPED_TEST(CudaNlm, LeavesAConstantImageExactlyAlone) {
         const NlmOptions o{.patch_size = {3}, .patch_distance = {3}, .sigma = sigma, .mode = mode};
         EXPECT_EQ(largest_difference(run_nlm(image, o, DeviceKind::cuda), image), 0) << value << " " << sigma;
       }
+}
+
+/// Doubles by pairs of floats, as on cards that have few units for doubles.
+struct InPairs {
+  InPairs() { set_nlm_double(NlmDouble::pairs); }
+  ~InPairs() { set_nlm_double(NlmDouble::by_card); }
+};
+
+TEST(CudaNlmPairs, AgreeWithTheReferenceInBothModes) {
+  SPINLOOM_NEEDS(gpu);
+  const InPairs in_pairs;
+  unsigned seed = 70;
+  for (const Shape& shape : {Shape{33, 19, 37, 1}, Shape{1, 5, 3, 1}, Shape{35, 70, 1}})
+    for (const Index patch : {3, 4, 7})
+      for (const NlmMode mode : {NlmMode::fast, NlmMode::classic})
+        for (const double sigma : {0.0, 0.12}) {
+          const NlmOptions o{
+              .patch_size = {patch}, .patch_distance = {2}, .h = 0.13, .sigma = sigma, .mode = mode};
+          const Array<double> image = noisy_image<double>(shape, ++seed);
+          expect_close_to_the_reference(image, o);
+          // Not by the units for doubles, whose bits are the CPU's.
+          if (count(shape) > 100 && mode == NlmMode::fast) {
+            EXPECT_FALSE(same_bits(run_nlm(image, o, DeviceKind::cuda), run_nlm(image, o, DeviceKind::cpu)));
+          }
+        }
+}
+
+TEST(CudaNlmPairs, KeepAPairAtTheCutOffAndNoneThatIsNoNumber) {
+  SPINLOOM_NEEDS(gpu);
+  const InPairs in_pairs;
+  std::mt19937 random(9);
+  Array<double> image({34, 15, 16, 1});
+  for (double& v : image) v = static_cast<double>(random() % 45);
+  expect_close_to_the_reference(image, {.patch_size = {3}, .patch_distance = {3}, .h = 4});
+  for (const NlmMode mode : {NlmMode::fast, NlmMode::classic})
+    for (const double bad : {std::nan(""), HUGE_VAL, 1e200}) {
+      Array<double> spoilt = noisy_image<double>({12, 13, 40, 1}, 6);
+      spoilt[(6 * 13 + 5) * 40 + 20] = bad;
+      const NlmOptions o{.patch_size = {3}, .patch_distance = {2}, .h = 0.15, .mode = mode};
+      EXPECT_LE(largest_difference(run_nlm(spoilt, o, DeviceKind::cuda), run_nlm(spoilt, o, DeviceKind::cpu)),
+                1e-8)
+          << bad;
+    }
 }
 
 TEST(CudaNlmGolden, AgreesWithScikitImage) {
@@ -277,7 +347,7 @@ template <class Body>
 void for_some_problems(const Body& body) {
   const std::pair<Shape, NlmOptions> problems[] = {
       {{70, 21, 50, 1}, {.patch_size = {3}, .patch_distance = {3}, .h = 0.1, .sigma = 0.1}},
-      {{9, 10, 37, 1}, {.patch_size = {5}, .patch_distance = {2}, .h = 0.1, .sigma = 0.1}},
+      {{35, 20, 37, 1}, {.patch_size = {5}, .patch_distance = {2}, .h = 0.1, .sigma = 0.1}},
       {{40, 130, 1}, {.patch_size = {5}, .patch_distance = {6}, .h = 0.1, .sigma = 0.1}},
       {{9, 10, 23, 2}, {.patch_size = {3}, .patch_distance = {2}, .h = 0.1, .sigma = 0.1}},
       {{9, 10, 23, 1},
