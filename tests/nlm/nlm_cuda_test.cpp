@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "devices.hpp"
+#include "nlm/expectations.hpp"
 #include "nlm/golden.hpp"
 #include "nlm/images.hpp"
 #include "spinloom/core/error.hpp"
@@ -17,53 +18,16 @@
 namespace spinloom {
 namespace {
 
+using testing::expect_close_to_the_reference;
+using testing::expect_the_cpus_bits;
 using testing::gpu;
+using testing::has_its_own_order;
 using testing::largest_difference;
 using testing::noisy_image;
+using testing::promised;
 using testing::range_of;
 using testing::run_nlm;
 using testing::same_bits;
-
-/// What nlm.hpp promises, as a share of the image's range; classic mode's single precision is compared with sums in
-/// double.
-template <class Real>
-double promised(NlmMode mode) {
-  return std::is_same_v<Real, double> ? 1e-8 : mode == NlmMode::fast ? 2.4e-7 : 2e-6;
-}
-
-template <class Real>
-std::string described(const Array<Real>& image, const NlmOptions& o) {
-  return to_string(image.shape()) + " patch " + to_string(o.patch_size) + " distance " +
-         to_string(o.patch_distance) + " sigma " + std::to_string(o.sigma) +
-         (o.mode == NlmMode::classic ? " classic" : " fast");
-}
-
-template <class Real>
-void expect_close_to_the_reference(const Array<Real>& image, const NlmOptions& o,
-                                   const NlmMaps<Real>& maps = {}) {
-  const Array<Real> exact = run_nlm(image, o, DeviceKind::reference, maps);
-  const Array<Real> there = run_nlm(image, o, DeviceKind::cuda, maps);
-  EXPECT_LE(largest_difference(there, exact), promised<Real>(o.mode) * range_of(image))
-      << described(image, o);
-}
-
-/// Volumes in single precision and patches of five along y and x: sums on the GPU have an order of their own.
-template <class Real>
-bool has_its_own_order(const Array<Real>& image, const NlmOptions& o, const NlmMaps<Real>& maps) {
-  const auto along = [](const Shape& sizes, std::size_t a) { return sizes[sizes.size() == 1 ? 0 : a]; };
-  return std::is_same_v<Real, float> && o.mode == NlmMode::fast && o.noise == NlmNoise::gaussian &&
-         image.shape().size() == 4 && image.shape()[3] == 1 && along(o.patch_size, 1) / 2 == 2 &&
-         along(o.patch_size, 2) / 2 == 2 && !maps.h.data && !maps.sigma.data && !maps.guide.data;
-}
-
-template <class Real>
-void expect_the_cpus_bits(const Array<Real>& image, const NlmOptions& o, const NlmMaps<Real>& maps = {}) {
-  if (has_its_own_order(image, o, maps)) return expect_close_to_the_reference(image, o, maps);
-  const Array<Real> here = run_nlm(image, o, DeviceKind::cpu, maps),
-                    there = run_nlm(image, o, DeviceKind::cuda, maps);
-  EXPECT_TRUE(same_bits(there, here))
-      << described(image, o) << " differs by " << largest_difference(there, here);
-}
 
 template <class Real>
 class CudaNlm : public ::testing::Test {};
@@ -219,20 +183,6 @@ TYPED_TEST(CudaNlm, KeepsAPairAtTheCutOffAndDropsItBeyond) {
   expect_the_cpus_bits(image, o);
 }
 
-// Every size of a march: rows and columns that end within a tile, planes that end within a warp, each width of a search.
-TEST(CudaNlmMarch, AgreesWithTheReferenceForAllSizes) {
-  SPINLOOM_NEEDS(gpu);
-  unsigned seed = 40;
-  for (const Shape& shape :
-       {Shape{31, 16, 17, 1}, Shape{5, 15, 33, 1}, Shape{1, 3, 2, 1}, Shape{61, 2, 3, 1}})
-    for (const auto& [patch, distance] :
-         {std::pair{Shape{5}, Shape{6}}, {Shape{5}, Shape{1, 2, 5}}, {Shape{1, 5, 5}, Shape{2, 6, 0}}})
-      for (const double sigma : {0.0, 0.12})
-        expect_close_to_the_reference(
-            noisy_image<float>(shape, ++seed),
-            {.patch_size = patch, .patch_distance = distance, .h = 0.13, .sigma = sigma});
-}
-
 TYPED_TEST(CudaNlm, KeepsItsPrecisionForValuesOfAnyScale) {
   SPINLOOM_NEEDS(gpu);
   using Real = TypeParam;
@@ -276,49 +226,6 @@ TYPED_TEST(CudaNlm, LeavesAConstantImageExactlyAlone) {
         const NlmOptions o{.patch_size = {3}, .patch_distance = {3}, .sigma = sigma, .mode = mode};
         EXPECT_EQ(largest_difference(run_nlm(image, o, DeviceKind::cuda), image), 0) << value << " " << sigma;
       }
-}
-
-/// Doubles by pairs of floats, as on cards that have few units for doubles.
-struct InPairs {
-  InPairs() { set_nlm_double(NlmDouble::pairs); }
-  ~InPairs() { set_nlm_double(NlmDouble::by_card); }
-};
-
-TEST(CudaNlmPairs, AgreeWithTheReferenceInBothModes) {
-  SPINLOOM_NEEDS(gpu);
-  const InPairs in_pairs;
-  unsigned seed = 70;
-  for (const Shape& shape : {Shape{33, 19, 37, 1}, Shape{1, 5, 3, 1}, Shape{35, 70, 1}})
-    for (const Index patch : {3, 4, 7})
-      for (const NlmMode mode : {NlmMode::fast, NlmMode::classic})
-        for (const double sigma : {0.0, 0.12}) {
-          const NlmOptions o{
-              .patch_size = {patch}, .patch_distance = {2}, .h = 0.13, .sigma = sigma, .mode = mode};
-          const Array<double> image = noisy_image<double>(shape, ++seed);
-          expect_close_to_the_reference(image, o);
-          // Not by the units for doubles, whose bits are the CPU's.
-          if (count(shape) > 100 && mode == NlmMode::fast) {
-            EXPECT_FALSE(same_bits(run_nlm(image, o, DeviceKind::cuda), run_nlm(image, o, DeviceKind::cpu)));
-          }
-        }
-}
-
-TEST(CudaNlmPairs, KeepAPairAtTheCutOffAndNoneThatIsNoNumber) {
-  SPINLOOM_NEEDS(gpu);
-  const InPairs in_pairs;
-  std::mt19937 random(9);
-  Array<double> image({34, 15, 16, 1});
-  for (double& v : image) v = static_cast<double>(random() % 45);
-  expect_close_to_the_reference(image, {.patch_size = {3}, .patch_distance = {3}, .h = 4});
-  for (const NlmMode mode : {NlmMode::fast, NlmMode::classic})
-    for (const double bad : {std::nan(""), HUGE_VAL, 1e200}) {
-      Array<double> spoilt = noisy_image<double>({12, 13, 40, 1}, 6);
-      spoilt[(6 * 13 + 5) * 40 + 20] = bad;
-      const NlmOptions o{.patch_size = {3}, .patch_distance = {2}, .h = 0.15, .mode = mode};
-      EXPECT_LE(largest_difference(run_nlm(spoilt, o, DeviceKind::cuda), run_nlm(spoilt, o, DeviceKind::cpu)),
-                1e-8)
-          << bad;
-    }
 }
 
 TEST(CudaNlmGolden, AgreesWithScikitImage) {
