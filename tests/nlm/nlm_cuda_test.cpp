@@ -325,6 +325,23 @@ TYPED_TEST(CudaNlm, GivesTheSameBitsWhereverSlabsEndAndWhereverTheImageIs) {
   });
 }
 
+// Tiles of which the mask leaves nothing are not filtered, and copied all the same.
+TYPED_TEST(CudaNlm, CopiesWholeTilesThatAreMasked) {
+  SPINLOOM_NEEDS(gpu);
+  using Real = TypeParam;
+  for (const Index patch : {3, 5}) {
+    const Array<Real> image = noisy_image<Real>({70, 60, 50, 1}, 8);
+    NlmOptions o{.patch_size = {patch}, .patch_distance = {2}, .h = 0.1, .sigma = 0.1};
+    const Array<Real> whole = run_nlm(image, o, DeviceKind::cuda);
+    Array<std::uint8_t> mask = Array<std::uint8_t>::zeros({70, 60, 50});
+    for (const Index i : {Index{0}, Index{40 * 60 * 50 + 33 * 50 + 49}, mask.size() - 1}) mask[i] = 1;
+    NlmMaps<Real> maps;
+    maps.mask = mask.view();
+    const Array<Real> masked = run_nlm(image, o, DeviceKind::cuda, maps);
+    for (Index i = 0; i < image.size(); ++i) ASSERT_EQ(masked[i], mask[i] ? whole[i] : image[i]) << i;
+  }
+}
+
 TEST(CudaNlmSlabs, TakeImagesLargerThanTheirBuffers) {
   SPINLOOM_NEEDS(gpu);
   // Planes of 12 MB, and many of 1 kB.

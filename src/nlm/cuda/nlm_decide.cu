@@ -3,53 +3,70 @@
 #include "nlm_weight.cuh"
 #include "nlm_tile.cuh"
 
+// Sums of a group's shifts side by side, in the order in which the CPU has them: chains along x, pairs along y and z.
 template <int n>
-__device__ inline float box_row(const float* a, const float* b, float bias) {
-  float sum = -bias;
+__device__ inline void box_row(const float* a, const float* b, float bias, int shifts, float (&sum)[most]) {
+  float own[n], other[n + most - 1];
 #pragma unroll
-  for (int j = 0; j < n; ++j) {
-    const float d = sub(b[j], a[j]);
-    sum = fused(d, d, sum);
+  for (int j = 0; j < n; ++j) own[j] = a[j];
+#pragma unroll
+  for (int j = 0; j < n + most - 1; ++j) other[j] = b[j == n + most - 2 ? min(j, n + shifts - 2) : j];
+#pragma unroll
+  for (int k = 0; k < most; ++k) {
+    sum[k] = -bias;
+#pragma unroll
+    for (int j = 0; j < n; ++j) {
+      const float d = sub(other[j + k], own[j]);
+      sum[k] = fused(d, d, sum[k]);
+    }
   }
-  return sum;
 }
 template <int n>
-__device__ inline float box_plane(const float* a, const float* b, float bias, Index y) {
-  if (n == 1) return box_row<NX>(a, b, bias);
-  float sum = 0;
+__device__ inline void box_plane(const float* a, const float* b, float bias, int shifts, Index y,
+                                 float (&sum)[most]) {
+  if (n == 1) return box_row<NX>(a, b, bias, shifts, sum);
 #pragma unroll 1
   for (int j = 0; j < n; j += 2) {
-    const float two = add(box_row<NX>(a + j * y, b + j * y, bias),
-                          box_row<NX>(a + (j + 1) * y, b + (j + 1) * y, bias));
-    sum = j == 0 ? two : add(sum, two);
+    float first[most], second[most];
+    box_row<NX>(a + j * y, b + j * y, bias, shifts, first);
+    box_row<NX>(a + (j + 1) * y, b + (j + 1) * y, bias, shifts, second);
+#pragma unroll
+    for (int k = 0; k < most; ++k) {
+      const float two = add(first[k], second[k]);
+      sum[k] = j == 0 ? two : add(sum[k], two);
+    }
   }
-  return sum;
 }
 template <int n>
-__device__ inline float box(const float* a, const float* b, float bias, Index y, Index z) {
-  if (n == 1) return box_plane<NY>(a, b, bias, y);
-  float sum = 0;
+__device__ inline void box(const float* a, const float* b, float bias, int shifts, Index y, Index z,
+                           float (&sum)[most]) {
+  if (n == 1) return box_plane<NY>(a, b, bias, shifts, y, sum);
 #pragma unroll 1
   for (int j = 0; j < n; j += 2) {
+    float first[most], second[most];
     const Index here = j * z, next = here + z;
-    const float two =
-        add(box_plane<NY>(a + here, b + here, bias, y), box_plane<NY>(a + next, b + next, bias, y));
-    sum = j == 0 ? two : add(sum, two);
+    box_plane<NY>(a + here, b + here, bias, shifts, y, first);
+    box_plane<NY>(a + next, b + next, bias, shifts, y, second);
+#pragma unroll
+    for (int k = 0; k < most; ++k) {
+      const float two = add(first[k], second[k]);
+      sum[k] = j == 0 ? two : add(sum[k], two);
+    }
   }
-  return sum;
 }
 
 // a and b: first samples of both patches of the first shift; step_y and step_z: elements from row to row, plane to plane.
+// A group may be one shift shorter than `most`; what it has not is not read.
 __device__ __noinline__ float2 decided_group(const float* a, const float* b, Index step_y, Index step_z, int shifts,
                                              const Tile& t) {
   const Index centre = -FZ * step_z - FY * step_y - FX;
-  float weights = 0, sums = 0;
+  float weights = 0, sums = 0, distance[most];
   bool is_open = false;
-#pragma unroll 1
-  for (int k = 0; k < shifts; ++k) {
-    const float distance = box<NZ>(a, b + k, t.bias, step_y, step_z);
-    if (!(distance <= t.cut)) continue;
-    const unsigned steps = steps_of(distance, t.scale);
+  box<NZ>(a, b, t.bias, shifts, step_y, step_z, distance);
+#pragma unroll
+  for (int k = 0; k < most; ++k) {
+    if (k >= shifts || !(distance[k] <= t.cut)) continue;
+    const unsigned steps = steps_of(distance[k], t.scale);
     is_open |= steps <= t.sure;
     weights = add(weights, weight_of(steps));
     sums = fused(weight_of(steps), sub(b[k + centre], a[centre]), sums);

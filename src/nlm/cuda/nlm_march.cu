@@ -156,6 +156,11 @@ extern "C" __global__ void __launch_bounds__(threads, 1) nlm_march(const __grid_
   const Index number = t.first_tile + blockIdx.x;
   const int x0 = (int)(number % t.tiles_x) * tile_x, y0 = (int)(number / t.tiles_x % t.tiles_y) * tile_y,
             z0 = (int)(number / t.tiles_x / t.tiles_y) * tile_z;
+  if (is_masked(x0, y0, z0, t)) {
+    t.open[number * threads + threadIdx.x] = 0;
+    write_results(tile, x0, y0, z0, t);
+    return;
+  }
   const int x1 = warp % WARPS_X * COLUMNS, y1 = warp / WARPS_X * ROWS;
   const REAL* const own = tile + (DY + y1) * step_y + (DX + x1) * step_x + DZ + lane;
   Pair* const place = (Pair*)(shared + (tile_elements + 1) / 2 * 2 * sizeof(REAL)) + threadIdx.x;

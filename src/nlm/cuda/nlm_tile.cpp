@@ -162,8 +162,13 @@ void launch_tiles(Context& context, const NlmWork<Real>& work) {
   const Index of_a_tile = shape.columns * shape.warps_x * shape.rows * shape.warps_y * nlm_tile_planes(p);
   const auto samples = static_cast<double>(p.samples(r.x) + p.samples(r.y) + p.samples(r.z));
   // As measured on an H200, for launches of some 60 ms; what follows one another leaves gaps.
-  const double rate = 1.5 * (sizeof(Real) == 4 ? 9e12 : 5e12) / (samples > 12 ? 2 * samples : samples);
-  const Index per_launch = std::max<Index>(1, pairs_per_launch(context, rate) / p.shifts() / of_a_tile);
+  const double rate = shape.marches
+                          ? 1.7e12
+                          : 1.5 * (sizeof(Real) == 4 ? 9e12 : 5e12) / (samples > 12 ? 2 * samples : samples);
+  Index per_launch = std::max<Index>(1, pairs_per_launch(context, rate) / p.shifts() / of_a_tile);
+  // Whole rounds of the card: the last one of a launch ends alone.
+  const Index round = context.facts().multiprocessors * shape.blocks;
+  if (per_launch > round) per_launch -= per_launch % round;
   const KernelInstance& instance = tile_instance<Real>(p, shape);
   const bool may_doubt = sizeof(Real) == 4 && p.mode == NlmMode::fast;
   const Index threads = 32 * shape.warps_x * shape.warps_y, words = may_doubt ? all * threads : 0;

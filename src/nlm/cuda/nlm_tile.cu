@@ -230,6 +230,13 @@ extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __g
   const Index number = t.first_tile + blockIdx.x;
   const int x0 = (int)(number % t.tiles_x) * tile_x, y0 = (int)(number / t.tiles_x % t.tiles_y) * tile_y,
             z0 = (int)(number / t.tiles_x / t.tiles_y) * tile_z;
+  if (is_masked(x0, y0, z0, t)) {
+#if CHAINED
+    t.open[number * threads + threadIdx.x] = 0;
+#endif
+    write_results(tile, x0, y0, z0, t);
+    return;
+  }
   const int x1 = warp % WARPS_X * COLUMNS, y1 = warp / WARPS_X * ROWS;
   REAL* const own_tile = is_whole ? tile + DY * step_y + DX * step_x + DZ : tile + tile_elements;
   const REAL* const own = own_tile + y1 * own_step_y + x1 * own_step_x + lane;

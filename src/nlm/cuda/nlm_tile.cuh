@@ -57,6 +57,18 @@ __device__ inline void load(REAL* tile, int x0, int y0, int z0, const Tile& t) {
   }
 }
 
+// Does the mask leave nothing of a tile to filter? Asked by all threads.
+__device__ inline bool is_masked(int x0, int y0, int z0, const Tile& t) {
+  if (t.mask == nullptr) return false;
+  int any = 0;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < tile_x * tile_y * tile_z; i += threads) {
+    const int x = x0 + i % tile_x, y = y0 + i / tile_x % tile_y, z = z0 + i / (tile_x * tile_y);
+    if (x < t.nx && y < t.ny && z < t.nz) any |= t.mask[z * t.image_z + y * t.image_y + x];
+  }
+  return !__syncthreads_or(any);
+}
+
 // What lies in shared memory as a mean difference from each voxel, so that rows are written as rows.
 __device__ inline void write_results(const REAL* tile, int x0, int y0, int z0, const Tile& t) {
   for (int i = threadIdx.x; i < tile_x * tile_y * tile_z; i += threads) {
