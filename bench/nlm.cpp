@@ -1,5 +1,7 @@
 #include "spinloom/nlm/nlm.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -7,6 +9,7 @@
 #include <random>
 
 #include "harness.hpp"
+#include "nlm_check.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/nlm/tiers.hpp"
 #include "spinloom/runtime/array.hpp"
@@ -42,58 +45,6 @@ Array<Real> volume(const Shape& matrix) {
   return image;
 }
 
-/// The part of an image that the result at a voxel depends on, and where the voxel lies in it.
-template <class Real>
-Array<Real> surroundings(const Array<Real>& image, Index voxel, Index reach, Index& place) {
-  const std::size_t axes = image.shape().size() - 1;
-  Shape begin(axes), size(axes), stride(axes);
-  place = 0;
-  Index step = 1;
-  for (std::size_t a = axes; a-- > 0;) {
-    const Index n = image.shape()[a], at = voxel / step % n;
-    begin[a] = std::max<Index>(0, at - reach);
-    size[a] = std::min(n, at + reach + 1) - begin[a];
-    stride[a] = step;
-    step *= n;
-  }
-  for (std::size_t a = 0; a < axes; ++a)
-    place = place * size[a] + voxel / stride[a] % image.shape()[a] - begin[a];
-  Shape shape = size;
-  shape.push_back(1);
-  Array<Real> part(shape);
-  for (Index i = 0; i < part.size(); ++i) {
-    Index rest = i, from = 0;
-    for (std::size_t a = axes; a-- > 0; rest /= size[a]) from += (begin[a] + rest % size[a]) * stride[a];
-    part[i] = image[from];
-  }
-  return part;
-}
-
-/// Largest difference from direct sums in double at 200 voxels, over the range of the values.
-template <class Real>
-double error_at_voxels(const Array<Real>& image, NlmOptions options, const Array<Real>& result) {
-  std::mt19937_64 random(2);
-  options.device = Device{DeviceKind::reference, 0};
-  double worst = 0;
-  for (int i = 0; i < 200; ++i) {
-    const auto voxel = static_cast<Index>(random() % static_cast<std::uint64_t>(image.size()));
-    Index place = 0;
-    const Array<Real> part =
-        surroundings(image, voxel, options.patch_distance[0] + options.patch_size[0], place);
-    Array<std::uint8_t> mask =
-        Array<std::uint8_t>::zeros(Shape(part.shape().begin(), part.shape().end() - 1));
-    mask[place] = 1;
-    NlmMaps<Real> maps;
-    maps.mask = mask.view();
-    Array<Real> exact(part.shape());
-    nlm<Real>(part.view(), options, exact.view(), maps);
-    const double gap = std::abs(static_cast<double>(result[voxel]) - static_cast<double>(exact[place]));
-    if (!(gap <= worst)) worst = gap;
-  }
-  const auto [low, high] = std::minmax_element(image.begin(), image.end());
-  return worst / (static_cast<double>(*high) - static_cast<double>(*low));
-}
-
 struct Figure {
   const char* name;
   NlmMode mode;
@@ -115,7 +66,8 @@ NlmOptions options_of(NlmMode mode, Index patch, Index distance) {
 /// A figure of `run`, which is checked before it is timed.
 template <class Real>
 Json timed(const char* name, const Array<Real>& image, const NlmOptions& options, double bound,
-           int repetitions, const std::function<void()>& run, const std::function<Array<Real>()>& result) {
+           int repetitions, const std::function<void()>& run,
+           const std::function<const Array<Real>&()>& result) {
   run();
   Json figure = {{"name", name}};
   const double error = error_at_voxels(image, options, result());
@@ -137,6 +89,18 @@ Json timed(const char* name, const Array<Real>& image, const NlmOptions& options
 }
 
 template <class Real>
+Index bytes_of(const Array<Real>& image) {
+  return image.size() * Index{sizeof(Real)};
+}
+
+/// Of the process so far.
+Index peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return Index{usage.ru_maxrss} * 1024;
+}
+
+template <class Real>
 Json measure_nlm(const Figure& f, const Array<Real>& image, Index patch, Index distance, int repetitions) {
   NlmOptions options = options_of(f.mode, patch, distance);
   const Shape matrix(image.shape().begin(), image.shape().end() - 1);
@@ -148,7 +112,8 @@ Json measure_nlm(const Figure& f, const Array<Real>& image, Index patch, Index d
   }
   options.device = f.device;
   const auto nothing = std::numeric_limits<Real>::quiet_NaN();
-  Array<Real> there, result = Array<Real>::full(image.shape(), nothing, f.from_host ? Device{} : f.device);
+  Array<Real> there, here,
+      result = Array<Real>::full(image.shape(), nothing, f.from_host ? Device{} : f.device);
   if (!f.from_host) there = Array<Real>::copy_of(image.view(), f.device);
   const double bound = std::is_same_v<Real, double> ? 1e-8 : f.mode == NlmMode::fast ? 2.4e-7 : 2e-6;
   Json figure = timed<Real>(
@@ -157,18 +122,22 @@ Json measure_nlm(const Figure& f, const Array<Real>& image, Index patch, Index d
         nlm<Real>(f.from_host ? image.view() : View<const Real>(there.view()), options, result.view(), maps);
         synchronize(f.device);
       },
-      [&] { return Array<Real>::copy_of(result.view(), Device{}); });
+      [&]() -> const Array<Real>& {
+        if (!f.from_host) here = Array<Real>::copy_of(result.view(), Device{});
+        return f.from_host ? result : here;
+      });
   const bool is_fused = f.device.kind == DeviceKind::cpu && !f.in_rows && f.mode == NlmMode::fast &&
                         std::is_same_v<Real, float> && patch == 3 && matrix.size() == 3;
   // 13 vector operations for each pair, at the rate at which multiply-adds count two.
   if (is_fused) figure["share_of_floor"] = figure["pairs_per_second"].get<double>() * 13 / peak_flops();
+  if (f.device.kind == DeviceKind::cpu) figure["memory_beside_images"] = peak_memory() - 2 * bytes_of(image);
   return figure;
 }
 
 Json measure_tier(NlmTier tier, const Array<float>& image, Index patch, Index distance, int repetitions,
                   Device device) {
   const Array<float> there = Array<float>::copy_of(image.view(), device);
-  Array<float> result = Array<float>::full(image.shape(), NAN, device);
+  Array<float> here, result = Array<float>::full(image.shape(), NAN, device);
   const NlmOptions options = options_of(NlmMode::fast, patch, distance);
   const char* names[] = {"tier_0_shift", "tier_1_row", "tier_2_plane", "tier_3_window"};
   return timed<float>(
@@ -177,7 +146,7 @@ Json measure_tier(NlmTier tier, const Array<float>& image, Index patch, Index di
         nlm_tier(tier, there.view(), options, result.view());
         synchronize(device);
       },
-      [&] { return Array<float>::copy_of(result.view(), Device{}); });
+      [&]() -> const Array<float>& { return here = Array<float>::copy_of(result.view(), Device{}); });
 }
 
 /// What a first call costs more than the next, on a machine whose cache has no kernels of it.
@@ -189,8 +158,9 @@ Json measure_first_call(Device device, Index patch, Index distance) {
     nlm<float>(image.view(), options, result.view());
     synchronize(device);
   };
+  const double first = time_once(run).seconds, next = time_once(run).seconds;
   return {{"name", "first_call"},
-          {"seconds", time_once(run).seconds - time_once(run).seconds},
+          {"seconds", first - next},
           {"dtype", "float32"},
           {"patch_size", patch},
           {"patch_distance", distance}};
@@ -207,7 +177,9 @@ BenchResult bench_nlm(const BenchRequest& request) {
   for (Index& n : small) n = std::min<Index>(n, 48);
   const Index patch = request.patch_size > 0 ? request.patch_size : 3;
   const Index distance = request.patch_distance > 0 ? request.patch_distance : 3;
-  const int repetitions = request.repetitions > 0 ? request.repetitions : on_gpu ? 10 : 5;
+  // On a CPU the rungs below the fused tile take minutes beyond this.
+  const bool fused_alone = !on_gpu && count(matrix) > (Index{1} << 25);
+  const int repetitions = request.repetitions > 0 ? request.repetitions : on_gpu ? 10 : fused_alone ? 3 : 5;
   BenchResult result;
   result.columns = {"name",           "dtype",   "size",   "patch_size",        "patch_distance",
                     "relative_error", "seconds", "spread", "voxels_per_second", "share_of_floor"};
@@ -219,8 +191,10 @@ BenchResult bench_nlm(const BenchRequest& request) {
   if (on_gpu) {
     result.columns.pop_back();
     add(measure_first_call(device, patch, distance), 0.1);
+    // With larger patches all but the fused kernels, and the check of classic mode, take minutes.
+    const bool is_wide = patch > 3;
     // The ladder: more and more of the search in shared memory, then the sums in registers.
-    for (int tier = 0; tier < 4 && matrix.size() == 3; ++tier)
+    for (int tier = 0; tier < 4 && matrix.size() == 3 && !is_wide; ++tier)
       add(measure_tier(static_cast<NlmTier>(tier), image, patch, distance, std::min(repetitions, 3), device),
           0.1 * (tier + 2));
     add(measure_nlm<float>({"fast", NlmMode::fast, false, device, false}, image, patch, distance,
@@ -229,12 +203,23 @@ BenchResult bench_nlm(const BenchRequest& request) {
     add(measure_nlm<float>({"fast_from_host", NlmMode::fast, false, device, true}, image, patch, distance,
                            repetitions),
         0.7);
+    if (is_wide) return result;
     add(measure_nlm<float>({"classic", NlmMode::classic, false, device, false}, image, patch, distance,
                            repetitions),
         0.8);
-    add(measure_nlm<double>({"fast", NlmMode::fast, false, device, false}, volume<double>(matrix), patch,
-                            distance, repetitions),
+    const Array<double> in_double = volume<double>(matrix);
+    add(measure_nlm<double>({"fast", NlmMode::fast, false, device, false}, in_double, patch, distance,
+                            repetitions),
+        0.9);
+    set_nlm_double(NlmDouble::pairs);
+    add(measure_nlm<double>({"fast_by_pairs", NlmMode::fast, false, device, false}, in_double, patch,
+                            distance, std::min(repetitions, 3)),
         1);
+    set_nlm_double(NlmDouble::by_card);
+    return result;
+  }
+  if (fused_alone) {
+    add(measure_nlm<float>({"fast", NlmMode::fast, false, cpu}, image, patch, distance, repetitions), 1);
     return result;
   }
   // The ladder: scikit-image's order on one core, row by row through the caches, all of a row's shifts in registers.

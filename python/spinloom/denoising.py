@@ -29,6 +29,7 @@ def denoise_nl_means(
     mask: Any = None,
     compat: str | None = None,
     device: str = "auto",
+    out: Any = None,
     progress: Callable[[str, float, str], Any] | None = None,
 ) -> Any:
     """Non-local means: each voxel becomes a mean of the voxels around it, weighted by how alike their surroundings are.
@@ -58,6 +59,10 @@ def denoise_nl_means(
                    bits). A GPU takes arrays in host memory of any size, a slab at a time. An image that lies on a GPU
                    is filtered there and the result stays there: a packed one of float32 or float64 with channels last,
                    and maps, guide and mask beside it in the same type
+    out            array for the result: packed, of the image's shape and the result's type, where the image lies. With
+                   arrays of numpy.memmap for image and out, files larger than memory are filtered: no copy of the whole
+                   is made. (Not of images whose bytes are swapped, whose channels are not last, or that have maps and
+                   another type)
     progress       called as progress(stage, fraction, detail)
 
     Errors   TypeError for complex images; ShapeError and ArgumentError for what does not fit
@@ -84,7 +89,8 @@ def denoise_nl_means(
         "scikit_image": compat is not None,
         "device": device,
     }
-    return like(_core.denoise_nl_means(_native(image), options, progress), image)
+    result = _core.denoise_nl_means(_native(image), options, out, progress)
+    return result if out is not None else like(result, image)
 
 
 def estimate_sigma(image: Any, average_sigmas: bool = False, *, channel_axis: int | None = None) -> Any:

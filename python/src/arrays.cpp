@@ -280,6 +280,8 @@ nb::object Output<T>::result() {
   return out_.is_valid() ? out_ : to_python(std::move(fresh_));
 }
 
+template class Output<float>;
+template class Output<double>;
 template class Output<cfloat>;
 template class Output<cdouble>;
 

@@ -8,32 +8,13 @@
 #include "calls.hpp"
 #include "options.hpp"
 #include "spinloom/nlm/estimate_sigma.hpp"
-#include "spinloom/nlm/front_end.hpp"
 #include "spinloom/runtime/cuda.hpp"
 
 #include "arrays.hpp"
+#include "converted_planes.hpp"
 
 namespace spinloom::python {
 namespace {
-
-/// work(View<const From>) on a tensor of any type that an image may have; float16 has been widened before.
-template <class Work>
-void with_elements(const Tensor& t, Work&& work) {
-  switch (t.dtype) {
-    case DType::b1: return work(View<const bool>(reinterpret_cast<const bool*>(t.bytes.data()), t.shape));
-    case DType::i8: return work(t.as<std::int8_t>());
-    case DType::u8: return work(t.as<std::uint8_t>());
-    case DType::i16: return work(t.as<std::int16_t>());
-    case DType::u16: return work(t.as<std::uint16_t>());
-    case DType::i32: return work(t.as<std::int32_t>());
-    case DType::u32: return work(t.as<std::uint32_t>());
-    case DType::i64: return work(t.as<std::int64_t>());
-    case DType::u64: return work(t.as<std::uint64_t>());
-    case DType::f32: return work(t.as<float>());
-    case DType::f64: return work(t.as<double>());
-    default: throw ArgumentError("image has dtype " + to_string(t.dtype) + ", expected a real one");
-  }
-}
 
 Tensor real_image(const Given& image) {
   if (is_complex(image.dtype)) require_dtype(image, {DType::f32, DType::f64});
@@ -56,6 +37,8 @@ struct Companion {
   template <class Real>
   View<const Real> view(Array<Real>& storage) const {
     if (!given) return {};
+    if (given->dtype == Tensor::dtype_of<Real>() && given->is_packed())
+      return {reinterpret_cast<const Real*>(given->data), given->shape};
     storage = to_tensor(*given).to<Real>();
     return std::as_const(storage).view();
   }
@@ -113,17 +96,15 @@ void complete(NlmMaps<Real>& maps, const Shape& working_shape) {
 
 /// All on the GPU that the image lies on, as it lies.
 template <class Real>
-Array<Real> filter_there(const Given& given, const Settings& s) {
+void filter_there(const Given& given, const Settings& s, View<Real> result) {
   const Shape shape = nlm_working_shape(given.shape, s.channel_axis);
   NlmMaps<Real> maps{
       .h = s.h.view<Real>(), .sigma = s.sigma.view<Real>(), .guide = s.guide.view<Real>(), .mask = {}};
   complete(maps, shape);
   if (s.mask)
     maps.mask = {reinterpret_cast<const std::uint8_t*>(s.mask->data), s.mask->shape, s.mask->device};
-  Array<Real> result(given.shape, given.device);
   nlm<Real>({reinterpret_cast<const Real*>(given.data), shape, given.device}, s.options,
-            result.view().reshaped(shape), maps);
-  return result;
+            result.reshaped(shape), maps);
 }
 
 /// What the host would convert first.
@@ -145,63 +126,118 @@ std::string unless_asked_for(const std::string& device, Device found) {
          " as device='" + device + "' asks for; copy it there, or leave device away";
 }
 
+/// Slabs of an image that has to be converted and is large: its conversion as a whole is not in memory then.
 template <class Real>
-Array<Real> filter(const Given& given, const Settings& s, const Log& log) {
-  NlmOptions options = s.options;
-  options.device = s.device == "reference" ? Device{DeviceKind::reference, 0} : choose_device(s.device, log);
-  const Shape shape = nlm_working_shape(given.shape, s.channel_axis);
-  const bool keeps_order = has_channels_last(given, s.channel_axis);
-  // What is as nlm() takes it is read where it lies.
-  const bool is_ready = keeps_order && given.dtype == Tensor::dtype_of<Real>() && given.is_packed();
-  Array<Real> values, h, sigma, guide;
-  if (!is_ready) {
-    values = Array<Real>(shape);
-    with_elements(real_image(given), [&](const auto& elements) {
-      nlm_import(elements, s.channel_axis, s.range, values.view());
-    });
-  }
-  const View<const Real> image = is_ready ? View<const Real>(reinterpret_cast<const Real*>(given.data), shape)
-                                          : std::as_const(values).view();
-  NlmMaps<Real> maps{
-      .h = s.h.view(h), .sigma = s.sigma.view(sigma), .guide = s.guide.view(guide), .mask = {}};
-  complete(maps, shape);
-  Tensor mask;
-  if (s.mask) {
-    mask = to_tensor(*s.mask);
-    maps.mask = {reinterpret_cast<const std::uint8_t*>(mask.bytes.data()), mask.shape};
-  }
-  Array<Real> result(given.shape);
-  if (keeps_order && options.compat == NlmCompat::none) {
-    nlm<Real>(image, options, result.view().reshaped(shape), maps);
-    return result;
-  }
-  Array<Real> filtered(shape);
-  nlm<Real>(image, options, filtered.view(), maps);
-  if (options.compat == NlmCompat::scikit_image)
-    return nlm_export_squeezed<Real>(filtered.view(), s.channel_axis, options.mode);
-  nlm_export<Real>(filtered.view(), s.channel_axis, result.view());
-  return result;
+bool filter_in_slabs(const Given& given, const Settings& s, const NlmOptions& options, const Shape& shape,
+                     View<Real> result) {
+  constexpr Index large = Index{64} << 20;  // bytes of working precision
+  const bool has_maps = s.h.given || s.sigma.given || s.guide.given || s.mask;
+  if (has_maps || options.compat != NlmCompat::none || options.device->kind == DeviceKind::reference ||
+      !given.is_packed() || is_complex(given.dtype) || count(shape) * Index{sizeof(Real)} <= large)
+    return false;
+  Index planes = shape[0];
+  while (planes > 1 && nlm_slab_bytes(shape, options, sizeof(Real), false, planes) > 2 * large)
+    planes = (planes + 1) / 2;
+  ConvertedPlanes<Real> source(given, s.range, s.channel_axis.has_value());
+  PlanesInto<Real> sink(result.data, count(shape) / shape[0]);
+  nlm_slabs<Real>(shape, source, options, sink, planes);
+  return true;
 }
 
-nb::object denoise(nb::handle image_, const nb::dict& o, nb::handle progress) {
+/// The image as nlm() takes it: where it lies if it is so, else converted.
+template <class Real>
+View<const Real> working_image(const Given& given, const Settings& s, const Shape& shape,
+                               Array<Real>& storage) {
+  if (has_channels_last(given, s.channel_axis) && given.dtype == Tensor::dtype_of<Real>() &&
+      given.is_packed())
+    return {reinterpret_cast<const Real*>(given.data), shape};
+  storage = Array<Real>(shape);
+  with_elements(real_image(given),
+                [&](const auto& elements) { nlm_import(elements, s.channel_axis, s.range, storage.view()); });
+  return std::as_const(storage).view();
+}
+
+/// The maps of an image on the host, as nlm() takes them.
+template <class Real>
+struct HostMaps {
+  Array<Real> h, sigma, guide;
+  Tensor mask;
+  NlmMaps<Real> maps;
+  HostMaps(const Settings& s, const Shape& working_shape) {
+    maps = {.h = s.h.view(h), .sigma = s.sigma.view(sigma), .guide = s.guide.view(guide), .mask = {}};
+    complete(maps, working_shape);
+    if (!s.mask) return;
+    if (!s.mask->is_packed()) mask = to_tensor(*s.mask);
+    maps.mask = {
+        reinterpret_cast<const std::uint8_t*>(s.mask->is_packed() ? s.mask->data : mask.bytes.data()),
+        s.mask->shape};
+  }
+};
+
+Device device_of(const Settings& s, const Log& log) {
+  return s.device == "reference" ? Device{DeviceKind::reference, 0} : choose_device(s.device, log);
+}
+
+/// From the host to the host.
+template <class Real>
+void filter(const Given& given, const Settings& s, const Log& log, View<Real> result) {
+  NlmOptions options = s.options;
+  options.device = device_of(s, log);
+  const Shape shape = nlm_working_shape(given.shape, s.channel_axis);
+  const bool keeps_order = has_channels_last(given, s.channel_axis);
+  const bool is_ready = given.dtype == Tensor::dtype_of<Real>() && given.is_packed();
+  if (keeps_order && !is_ready && filter_in_slabs(given, s, options, shape, result.reshaped(shape))) return;
+  Array<Real> values;
+  const View<const Real> image = working_image(given, s, shape, values);
+  const HostMaps<Real> there(s, shape);
+  if (keeps_order) return nlm<Real>(image, options, result.reshaped(shape), there.maps);
+  Array<Real> filtered(shape);
+  nlm<Real>(image, options, filtered.view(), there.maps);
+  nlm_export<Real>(filtered.view(), s.channel_axis, result);
+}
+
+/// scikit-image's result, whose shape may be another one.
+template <class Real>
+Array<Real> filter_as_scikit_image(const Given& given, const Settings& s, const Log& log) {
+  NlmOptions options = s.options;
+  options.device = device_of(s, log);
+  const Shape shape = nlm_working_shape(given.shape, s.channel_axis);
+  Array<Real> values, filtered(shape);
+  const HostMaps<Real> there(s, shape);
+  nlm<Real>(working_image(given, s, shape, values), options, filtered.view(), there.maps);
+  return nlm_export_squeezed<Real>(filtered.view(), s.channel_axis, options.mode);
+}
+
+template <class Real>
+nb::object denoised(LongCall& call, const Given& given, const Settings& s, nb::handle out) {
+  const bool is_there = given.device.kind == DeviceKind::cuda;
+  if (s.options.compat == NlmCompat::scikit_image) {
+    if (!out.is_none())
+      throw ArgumentError(
+          "out is given with compat='scikit-image', whose result may have another shape; leave one away");
+    return to_numpy(call.run([&] { return filter_as_scikit_image<Real>(given, s, call.log()); }));
+  }
+  Output<Real> output(out, given.shape, given);
+  call.run([&] {
+    if (is_there)
+      on_gpu_of(given.device, [&] { filter_there<Real>(given, s, output.view()); });
+    else
+      filter<Real>(given, s, call.log(), output.view());
+  });
+  return output.result();
+}
+
+nb::object denoise(nb::handle image_, const nb::dict& o, nb::handle out, nb::handle progress) {
   const auto device = option<std::string>(o, "device", "a device's name");
   const Given given = take(image_, "image", [&](Device found) { return unless_asked_for(device, found); });
   LongCall call(progress);
   const bool is_there = given.device.kind == DeviceKind::cuda;
-  if (is_there) require_dtype(given, {DType::f32, DType::f64});
+  if (is_there || is_complex(given.dtype)) require_dtype(given, {DType::f32, DType::f64});
   Settings s(o, given);
   s.options.progress = call.progress();
-  if (is_there) {
-    require_ready(given, s);
-    const auto work = [&]<class Real>(Real) {
-      return to_python(
-          call.run([&] { return on_gpu_of(given.device, [&] { return filter_there<Real>(given, s); }); }));
-    };
-    return given.dtype == DType::f32 ? work(float()) : work(double());
-  }
-  if (given.dtype == DType::f32 || given.dtype == DType::f16)
-    return to_numpy(call.run([&] { return filter<float>(given, s, call.log()); }));
-  return to_numpy(call.run([&] { return filter<double>(given, s, call.log()); }));
+  if (is_there) require_ready(given, s);
+  return given.dtype == DType::f32 || given.dtype == DType::f16 ? denoised<float>(call, given, s, out)
+                                                                : denoised<double>(call, given, s, out);
 }
 
 std::vector<double> sigmas(nb::handle image_, std::optional<Index> channel_axis) {
@@ -221,7 +257,7 @@ std::vector<double> sigmas(nb::handle image_, std::optional<Index> channel_axis)
 }  // namespace
 
 void bind_nlm(nb::module_& m) {
-  m.def("denoise_nl_means", &denoise, nb::arg("image").none(), nb::arg("options"),
+  m.def("denoise_nl_means", &denoise, nb::arg("image").none(), nb::arg("options"), nb::arg("out").none(),
         nb::arg("progress").none());
   m.def("estimate_sigma", &sigmas, nb::arg("image").none(), nb::arg("channel_axis").none());
 }

@@ -32,3 +32,11 @@ def exact(trajectory, matrix):
 
 def relative_error(got, expected):
     return np.linalg.norm(np.asarray(got) - expected) / np.linalg.norm(expected)
+
+
+@pytest.fixture(params=["Torch", "CuPy"], ids=["torch", "cupy"])
+def library(request):
+    """Arrays of each library that keeps them on a GPU; skipped where it is not installed."""
+    import device_arrays  # not before it is asked for: it imports spinloom
+
+    return getattr(device_arrays, request.param)()

@@ -247,3 +247,47 @@ def test_progress_is_reported_and_may_stop(rng):
 
     with pytest.raises(InterruptedError, match="enough"):
         spinloom.denoise_nl_means(image, 3, 3, 0.3, progress=stop)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8", "int16"])
+def test_out_takes_the_result_and_mapped_files_are_read_where_they_lie(rng, tmp_path, dtype):
+    image = (100 * rng.random((9, 20, 21))).astype(dtype)
+    np.save(tmp_path / "in.npy", image)
+    options = {"patch_size": 3, "patch_distance": 2, "h": 20.0, "preserve_range": True, "device": "cpu"}
+    expected = spinloom.denoise_nl_means(image, **options)
+    out = np.lib.format.open_memmap(tmp_path / "out.npy", "w+", expected.dtype, image.shape)
+    mapped = np.load(tmp_path / "in.npy", mmap_mode="r")
+    assert spinloom.denoise_nl_means(mapped, **options, out=out) is out
+    out.flush()
+    assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+    assert np.array_equal(np.load(tmp_path / "in.npy"), image)
+
+
+def test_large_images_of_integers_are_converted_in_slabs(rng):
+    image = rng.integers(0, 1000, (70, 400, 401, 1), "uint16")  # 90 MB as float64
+    options = {"patch_size": 3, "patch_distance": 1, "h": 0.01, "channel_axis": -1, "device": "cpu"}
+    out = np.empty(image.shape)
+    spinloom.denoise_nl_means(image, **options, out=out)
+    assert np.array_equal(out, spinloom.denoise_nl_means(image * (1 / 65535), **options))
+
+
+@pytest.mark.parametrize(
+    ("out", "kind", "text"),
+    [
+        (np.empty((4, 5), "float64"), TypeError, "^out has dtype float64, expected float32; convert it"),
+        (np.empty((5, 4), "float32"), spinloom.ShapeError, r"^out has shape \[5, 4\], expected \[4, 5\]$"),
+        (np.empty((4, 10), "float32")[:, ::2], spinloom.ArgumentError, r"^out has strides \[10, 2\]"),
+        (np.frombuffer(bytes(80), "float32").reshape(4, 5), spinloom.ArgumentError, "^out is read-only"),
+    ],
+)
+def test_an_out_that_does_not_fit_is_refused(out, kind, text):
+    with pytest.raises(kind, match=text):
+        spinloom.denoise_nl_means(np.ones((4, 5), "float32"), 3, 1, out=out)
+
+
+def test_out_shares_no_memory_with_the_image():
+    image = np.ones((4, 5), "float32")
+    with pytest.raises(spinloom.ArgumentError, match="^out shares memory with image, expected an array of its own$"):
+        spinloom.denoise_nl_means(image, 3, 1, out=image)
+    with pytest.raises(spinloom.ArgumentError, match="^out is given with compat='scikit-image'"):
+        spinloom.denoise_nl_means(image, 3, 1, compat="scikit-image", out=image.copy())

@@ -2,34 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "nlm/cuda/nlm_launch.hpp"
 #include "nlm/kernels.hpp"
+#include "runtime/cuda/pinned.hpp"
 #include "spinloom/runtime/array.hpp"
-#include "spinloom/runtime/threads.hpp"
 
 namespace spinloom::cuda {
 namespace {
-
-/// Shares of a copy that all threads do together; smaller ones are not worth starting them.
-constexpr Index grain = Index{1} << 20;
-
-void copy_together(std::byte* to, const std::byte* from, std::size_t bytes) {
-  parallel_blocks(static_cast<Index>(bytes), grain, [&](Index begin, Index end, int) {
-    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
-  });
-}
 
 template <class T>
 class MemoryPlanes final : public PlaneSource<T> {
  public:
   MemoryPlanes(const T* data, Index plane) : data_(data), plane_(plane) {}
   void read(Index first, Index count, T* to) override {
-    copy_together(reinterpret_cast<std::byte*>(to),
-                  reinterpret_cast<const std::byte*>(data_ + first * plane_),
-                  static_cast<std::size_t>(count * plane_) * sizeof(T));
+    copy_host(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(data_ + first * plane_),
+              static_cast<std::size_t>(count * plane_) * sizeof(T));
   }
 
  private:
@@ -42,8 +31,8 @@ class MemoryResult final : public PlaneSink<T> {
  public:
   MemoryResult(T* data, Index plane) : next_(data), plane_(plane) {}
   void write(Index count, const T* planes) override {
-    copy_together(reinterpret_cast<std::byte*>(next_), reinterpret_cast<const std::byte*>(planes),
-                  static_cast<std::size_t>(count * plane_) * sizeof(T));
+    copy_host(reinterpret_cast<std::byte*>(next_), reinterpret_cast<const std::byte*>(planes),
+              static_cast<std::size_t>(count * plane_) * sizeof(T));
     next_ += count * plane_;
   }
 

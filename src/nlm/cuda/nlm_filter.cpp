@@ -68,6 +68,12 @@ void NlmFilter<Real>::filter(const NlmSlab<Real>& slab, const std::function<void
   const bool has_guide = slab.guide.data != nullptr, has_variances = slab.sigma.data != nullptr && !has_guide;
   const NlmRegion region(problem_, slab.begin, slab.end);
   const cpu::Distances distances(problem_, largest_.h);
+  const bool is_tiled = can_be_tiled<Real>(context_, problem_, is_plain_);
+  if (is_tiled) {
+    auto kernels = tiles_kernels<Real>(context_, problem_);
+    kernels.push_back(&nlm_pad_kernel<Real>());
+    context_.modules().prepare(kernels);
+  }
   const Scratch<Real> field(context_, room(slab.end - slab.begin, has_guide, slab.sigma.data != nullptr));
   Real* const values = field.data();
   Real* next = values + problem_.channels * region.elements();
@@ -83,8 +89,7 @@ void NlmFilter<Real>::filter(const NlmSlab<Real>& slab, const std::function<void
                       static_cast<double>(problem_.guide_channels), next);
     work.variances = next;
   }
-  can_be_tiled<Real>(context_, problem_, is_plain_) ? launch_tiles(context_, work)
-                                                    : launch_direct(context_, work);
+  is_tiled ? launch_tiles(context_, work) : launch_direct(context_, work);
 }
 
 std::vector<KernelInstance> nlm_kernel_instances() {

@@ -49,6 +49,9 @@ template <class Real>
 bool can_be_tiled(const Context& context, const NlmProblem& problem, bool is_plain);
 template <class Real>
 void launch_tiles(Context& context, const NlmWork<Real>& work);
+/// What launch_tiles() launches.
+template <class Real>
+std::vector<const KernelInstance*> tiles_kernels(const Context& context, const NlmProblem& problem);
 /// Planes that one tile covers.
 Index nlm_tile_planes(const NlmProblem& problem);
 

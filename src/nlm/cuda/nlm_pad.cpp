@@ -6,14 +6,14 @@ namespace spinloom::cuda {
 
 extern const KernelSource nlm_pad_source;
 
-namespace {
-
 template <class Real>
-const KernelInstance& instance() {
+const KernelInstance& nlm_pad_kernel() {
   static const KernelInstance one{&nlm_pad_source,
                                   {std::is_same_v<Real, float> ? "REAL=float" : "REAL=double"}};
   return one;
 }
+
+namespace {
 
 /// struct Pad of nlm_pad.cu, field by field.
 template <class Real>
@@ -36,7 +36,7 @@ void launch_pad(const char* kernel, const Context& context, const NlmProblem& pr
     return static_cast<unsigned>(std::min((region.padded[axis] + per_block - 1) / per_block, most));
   };
   const Grid grid{along(2, rows_per_block, Index{1} << 30), along(1, 1, 65535), along(0, 1, 65535)};
-  launch(context, instance<Real>(), kernel, grid, {64, rows_per_block}, 0, planes.data, p, to);
+  launch(context, nlm_pad_kernel<Real>(), kernel, grid, {64, rows_per_block}, 0, planes.data, p, to);
 }
 
 }  // namespace
@@ -73,9 +73,12 @@ void nlm_pad_variances(const Context& context, const NlmProblem& problem, const 
   launch_pad("nlm_pad_variances", context, problem, region, planes, 1, unit, gain, to);
 }
 
-std::vector<KernelInstance> nlm_pad_instances() { return {instance<float>(), instance<double>()}; }
+std::vector<KernelInstance> nlm_pad_instances() {
+  return {nlm_pad_kernel<float>(), nlm_pad_kernel<double>()};
+}
 
 #define SPINLOOM_INSTANTIATE(Real)                                                                     \
+  template const KernelInstance& nlm_pad_kernel<Real>();                                               \
   template void nlm_pad(const Context&, const NlmProblem&, const NlmRegion&, const cpu::Planes<Real>&, \
                         Index, double, Real*);                                                         \
   template void nlm_pad_variances(const Context&, const NlmProblem&, const NlmRegion&,                 \

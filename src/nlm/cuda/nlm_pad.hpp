@@ -22,6 +22,10 @@ template <class Real>
 void nlm_pad_variances(const Context& context, const NlmProblem& problem, const NlmRegion& region,
                        const cpu::Planes<Real>& planes, double unit, double gain, Real* to);
 
+/// What they launch.
+template <class Real>
+const KernelInstance& nlm_pad_kernel();
+
 std::vector<KernelInstance> nlm_pad_instances();
 
 }  // namespace spinloom::cuda

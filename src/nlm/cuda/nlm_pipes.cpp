@@ -6,19 +6,15 @@
 #include <memory>
 
 #include "nlm/cuda/nlm.hpp"
+#include "runtime/cuda/pinned.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/runtime/array.hpp"
 
 namespace spinloom::cuda {
 namespace {
 
-constexpr std::size_t buffer_bytes = std::size_t{8} << 20;  // 0.2 ms at 50 GB/s: long beside a launch
-constexpr int buffers = 4;                                  // in each direction
-
-struct Buffer {
-  std::byte* data = nullptr;
-  EventHandle done = nullptr;
-};
+constexpr std::size_t buffer_bytes = PinnedBuffer::size;
+constexpr int buffers = 4;  // in each direction
 
 }  // namespace
 
@@ -27,20 +23,15 @@ std::size_t nlm_buffer_bytes() { return 2 * buffers * buffer_bytes; }
 struct NlmPipes::Kept {
   std::mutex guard;
   StreamHandle sending = nullptr, fetching = nullptr;
-  Buffer to_send[buffers], to_fetch[buffers];
+  PinnedBuffer to_send[buffers], to_fetch[buffers];
   EventHandle sent[2]{}, worked[2]{}, fetched[2]{};
   int turn = 0;
 
-  void prepare() {
+  void prepare(const Context& context) {
     if (sending != nullptr) return;
     const auto event = [](EventHandle& e) { SPINLOOM_CUDA(EventCreate, &e, event_disable_timing); };
     for (auto* all : {to_send, to_fetch})
-      for (int i = 0; i < buffers; ++i) {
-        void* pinned = nullptr;
-        if (all[i].data == nullptr) SPINLOOM_CUDA(MemAllocHost, &pinned, buffer_bytes);
-        if (pinned != nullptr) all[i].data = static_cast<std::byte*>(pinned);
-        if (all[i].done == nullptr) event(all[i].done);
-      }
+      for (int i = 0; i < buffers; ++i) all[i].prepare(context);
     for (int i = 0; i < 2; ++i)
       for (EventHandle* e : {&sent[i], &worked[i], &fetched[i]})
         if (*e == nullptr) event(*e);
@@ -61,7 +52,7 @@ NlmPipes::Kept& NlmPipes::kept(Context& context) {
 
 NlmPipes::NlmPipes(Context& context) : context_(context), kept_(kept(context)), alone_(kept_.guard) {
   Current current(context_);
-  kept_.prepare();
+  kept_.prepare(context_);
   // Memory of the pool may still be in use by work that the context's stream was given before.
   for (EventHandle e : {kept_.worked[0], kept_.worked[1]}) SPINLOOM_CUDA(EventRecord, e, context_.stream());
   for (EventHandle e : {kept_.fetched[0], kept_.fetched[1]}) SPINLOOM_CUDA(EventRecord, e, context_.stream());
@@ -87,15 +78,15 @@ void NlmPipes::end_send(Index slab) {
 
 std::byte* NlmPipes::next_to_send() {
   Current current(context_);
-  SPINLOOM_CUDA(EventSynchronize, kept_.to_send[kept_.turn].done);
-  return kept_.to_send[kept_.turn].data;
+  kept_.to_send[kept_.turn].wait();
+  return kept_.to_send[kept_.turn].data();
 }
 
 void NlmPipes::send_staged(std::byte* to, std::size_t bytes) {
   Current current(context_);
-  SPINLOOM_CUDA(MemcpyHtoDAsync, reinterpret_cast<DevicePointer>(to), kept_.to_send[kept_.turn].data, bytes,
+  SPINLOOM_CUDA(MemcpyHtoDAsync, reinterpret_cast<DevicePointer>(to), kept_.to_send[kept_.turn].data(), bytes,
                 kept_.sending);
-  SPINLOOM_CUDA(EventRecord, kept_.to_send[kept_.turn].done, kept_.sending);
+  kept_.to_send[kept_.turn].record(kept_.sending);
   kept_.turn = (kept_.turn + 1) % buffers;
 }
 
@@ -158,15 +149,15 @@ void NlmPipes::fetch_bytes(Index slab, const std::byte* from, Index planes, std:
       Current current(context_);
       for (; requested < all && requested < at + buffers * piece;
            requested += piece, ahead = (ahead + 1) % buffers) {
-        SPINLOOM_CUDA(MemcpyDtoHAsync, kept_.to_fetch[ahead].data,
+        SPINLOOM_CUDA(MemcpyDtoHAsync, kept_.to_fetch[ahead].data(),
                       reinterpret_cast<DevicePointer>(from + requested), std::min(piece, all - requested),
                       kept_.fetching);
-        SPINLOOM_CUDA(EventRecord, kept_.to_fetch[ahead].done, kept_.fetching);
+        kept_.to_fetch[ahead].record(kept_.fetching);
       }
-      SPINLOOM_CUDA(EventSynchronize, kept_.to_fetch[behind].done);
+      kept_.to_fetch[behind].wait();
     }
     check_interrupt();
-    const std::byte* staged = kept_.to_fetch[behind].data;
+    const std::byte* staged = kept_.to_fetch[behind].data();
     const std::size_t bytes = std::min(piece, all - at);
     if (fit > 0) {
       take(static_cast<Index>(bytes / plane), staged);

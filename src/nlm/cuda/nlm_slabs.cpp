@@ -69,7 +69,7 @@ std::size_t nlm_device_bytes(const NlmProblem& p, const NlmSources<Real>& source
       2 * voxels * (with_halo * around + (p.channels + (sources.h ? 1 : 0)) * planes));
   const NlmFilter<Real> filter(context(p.device.index), p, true, {1, 0});
   return (elements + filter.room(planes, sources.guide, sources.sigma)) * sizeof(Real) +
-         static_cast<std::size_t>((sources.mask ? 2 * voxels * planes : 0) + voxels * planes / 8);
+         static_cast<std::size_t>((sources.mask ? 2 * voxels * planes : 0) + voxels * planes / 4);
 }
 
 template <class Real>

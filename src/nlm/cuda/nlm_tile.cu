@@ -3,58 +3,18 @@
 // plane; the lanes of a warp are 32 planes along the slow axis, so that sums along x and y are a thread's own and those
 // along z take a shuffle. 2D images have their rows there, and one row.
 //
-// Constants: REAL; CLASSIC; NX, NY, NZ samples of a patch, FX, FY, FZ the first one's offset from its voxel, DX, DY, DZ
+// Constants: REAL; PAIRS: it is Two, for arrays of double; CLASSIC; NX, NY, NZ samples of a patch, FX, FY, FZ the first one's offset from its voxel, DX, DY, DZ
 // the search distance; COLUMNS, ROWS, WARPS_X, WARPS_Y; UNROLL rows of one turn; SPAN_Y, SPAN_Z: shifts whose voxels fit
 // shared memory at once; SHARED_SUMS: sums over groups wait there, else in registers, for which UNROLL has to be ROWS;
 // IN_PARTS: each plane of shifts is summed by itself; CHAINED: a row of samples is one
 // chain of multiply-adds (float, fast mode), and distances that single precision cannot tell from the cut-off are decided
 // anew in double; BLOCKS that are to fit a multiprocessor.
+#if PAIRS
+#include "nlm_two.cuh"
+#endif
 #include "nlm_weight.cuh"
 
-typedef long long Index;
-
-constexpr int warps = WARPS_X * WARPS_Y, threads = 32 * warps;
-constexpr int tile_x = WARPS_X * COLUMNS, tile_y = WARPS_Y * ROWS, tile_z = 32 - (NZ - 1);
-constexpr int own_x = tile_x + NX - 1, own_y = tile_y + NY - 1;
-constexpr int size_x = own_x + 2 * DX, size_y = own_y + SPAN_Y - 1, size_z = 32 + SPAN_Z - 1;
-constexpr int step_x = size_z | 1, step_y = size_x * step_x;  // odd: lanes along x or z meet no bank twice
-// With the whole search in shared memory a voxel's own patch is there too.
-constexpr bool is_whole = SPAN_Y == 2 * DY + 1 && SPAN_Z == 2 * DZ + 1;
-constexpr int own_step_x = is_whole ? step_x : 33, own_step_y = is_whole ? step_y : own_x * own_step_x;
-constexpr int tile_elements = size_y * step_y + step_x + 8, own_elements = is_whole ? 0 : own_y * own_step_y + 8;
-constexpr int result_step = 33, unroll = UNROLL;
-// Shifts along x go in groups: few enough for the registers, the first ones larger by one when it does not divide.
-constexpr int all_x = 2 * DX + 1, most_x = 7, groups = (all_x + most_x - 1) / most_x;
-constexpr int few = all_x / groups, larger_groups = all_x % groups, most = few + (larger_groups > 0);
-// That of what is outside: nothing passes it, not even the negative sums that noise makes.
-constexpr REAL no_cut = -largest_value;
-constexpr bool has_own_difference = FX == 0 && FY == 0 && FZ == 0;
-
-struct Tile {
-  const REAL* field;       // what the tiles are cut from, with all borders
-  Index field_y, field_z;  // elements from row to row, plane to plane
-  int field_nx, field_ny, field_nz;
-  const REAL* image;  // the voxels to filter
-  REAL* result;
-  const unsigned char* mask;  // or null
-  Index image_y, image_z;     // of these three
-  int nx, ny, nz;
-  int tiles_x, tiles_y;
-  Index first_tile;
-  int begin[3], whole[3];  // x, y, z: where the voxels to filter begin in the whole image, and its extent
-  REAL bias;               // subtracted from each sample, or from each row of them
-  REAL scale;              // steps of the exponential per unit of a sum
-  REAL cut, early_cut, first_cut;  // classic: of the sum before the last plane, and of the first plane alone
-  REAL to_image;                   // from the field's unit to the image's
-  unsigned open_low, open_size;    // sums whose steps lie there may be on the wrong side of the cut
-  unsigned sure;                   // more steps than this, and a sum surely counts
-  double norm, box_bias;
-  // Voxels in doubt, to be decided by nlm_decide; what finds no place there the tile decides itself.
-  unsigned long long* doubtful_count;
-  Index* doubtful;
-  Index most_doubtful;
-  REAL gaussian[3][8];  // classic: along x, y and z, over that of the middle
-};
+#include "nlm_tile.cuh"
 
 template <int n>
 __device__ inline void sum_along_z(REAL& sum, bool& dropped, const Tile& t) {
@@ -135,9 +95,6 @@ __device__ inline void sum_along_x(REAL (&v)[COLUMNS + NX - 1], const Tile& t) {
 #endif
 }
 
-struct Pair {
-  REAL weight, sum;
-};
 // What is kept from group to group.
 struct Sums {
 #if SHARED_SUMS
@@ -145,13 +102,13 @@ struct Sums {
   unsigned open;
   __device__ inline Pair get(int row, int x) const { return place[(row * COLUMNS + x) * threads]; }
   __device__ inline void set(int row, int x, Pair p) { place[(row * COLUMNS + x) * threads] = p; }
-  __device__ inline unsigned& nearest_of(int, int) { return open; }
+  __device__ inline unsigned& fewest_of(int, int) { return open; }
 #else
   Pair pair[ROWS][COLUMNS];
-  unsigned nearest[ROWS][COLUMNS];  // to the cut
+  unsigned fewest[ROWS][COLUMNS];  // steps of what counts: the nearer to the cut, the fewer
   __device__ inline Pair get(int row, int x) const { return pair[row][x]; }
   __device__ inline void set(int row, int x, Pair p) { pair[row][x] = p; }
-  __device__ inline unsigned& nearest_of(int row, int x) { return nearest[row][x]; }
+  __device__ inline unsigned& fewest_of(int row, int x) { return fewest[row][x]; }
 #endif
   __device__ inline void clear() {
 #pragma unroll
@@ -167,16 +124,10 @@ struct Window {
   int row_begin, row_end;
 };
 
-// What the last shift of a group is compared with: nothing passes where the group is smaller.
-struct Last {
-  REAL cut;
-  unsigned far;
-};
-
 // One row of samples and the shifts of one group; own and other point to the row.
 template <int shifts, bool is_complete>
 __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowSums<NY> (&rows)[shifts], Sums& sums,
-                               const Tile& t, const Window& window, const Last& last) {
+                               const Tile& t, const Window& window, REAL last_cut) {
   REAL mine[COLUMNS + NX - 1], theirs[COLUMNS + NX - 1 + shifts - 1];
 #pragma unroll
   for (int x = 0; x < COLUMNS + NX - 1; ++x) mine[x] = own[x * own_step_x];
@@ -184,9 +135,9 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
   for (int x = 0; x < COLUMNS + NX - 1 + shifts - 1; ++x) theirs[x] = other[x * step_x];
   Pair group[COLUMNS];
   REAL centre[COLUMNS], around[COLUMNS + shifts - 1];
-  unsigned nearest[COLUMNS];
+  unsigned fewest[COLUMNS];
 #pragma unroll
-  for (int x = 0; x < COLUMNS; ++x) nearest[x] = ~0u;
+  for (int x = 0; x < COLUMNS; ++x) fewest[x] = ~0u;
   if (is_complete) {
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x) group[x] = {0, 0};
@@ -230,20 +181,20 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
       const REAL difference = has_own_difference ? d[x] : sub(around[x + k], centre[x]);
 #if CLASSIC
       const REAL w = far_weight(distance, t.scale);
-      const bool counts = distance <= window.cuts[x + k] && !dropped && (is_sure || distance <= last.cut);
+      const bool counts = distance <= window.cuts[x + k] && !dropped && (is_sure || distance <= last_cut);
 #else
       const Steps steps = steps_of(!CHAINED ? max_with_zero(distance) : distance, t.scale);
       const REAL w = weight_of(steps);
-      const bool counts = distance <= (is_sure ? t.cut : last.cut);
+      const bool counts = distance <= (is_sure ? t.cut : last_cut);
 #endif
       if (counts) {
         group[x].weight = k == 0 ? w : add(group[x].weight, w);
         group[x].sum = k == 0 ? mul(w, difference) : fused(w, difference, group[x].sum);
-      }
 #if CHAINED
-      unsigned& n = SHARED_SUMS ? nearest[x] : sums.nearest_of(row, x);
-      n = min(n, is_sure ? steps - t.open_low : (steps - t.open_low) | last.far);
+        unsigned& n = SHARED_SUMS ? fewest[x] : sums.fewest_of(row, x);
+        n = min(n, steps);
 #endif
+      }
     }
   }
   if (!is_complete || (CLASSIC && (row < window.row_begin || row >= window.row_end))) return;
@@ -255,36 +206,21 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
 #if CHAINED && SHARED_SUMS
 #pragma unroll
   for (int x = 0; x < COLUMNS; ++x)
-    if (nearest[x] <= t.open_size) sums.open |= 1u << (row * COLUMNS + x);
+    if (fewest[x] <= t.sure) sums.open |= 1u << (row * COLUMNS + x);
 #endif
 }
 
 // Groups that are smaller by one run through the same code, of which the instruction cache holds little; the last shift
 // does not count then.
 __device__ inline void add_group(const REAL* own, const REAL* other, Sums& sums, const Tile& t, const Window& w,
-                                 const Last& last) {
+                                 REAL last_cut) {
   RowSums<NY> rows[most];
 #pragma unroll
   for (int row = ROWS + NY - 2; row >= ROWS; --row)
-    add_row<most, false>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last);
+    add_row<most, false>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last_cut);
 #pragma unroll unroll
   for (int row = ROWS - 1; row >= 0; --row)
-    add_row<most, true>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last);
-}
-
-#if CHAINED
-#include "nlm_decide.cuh"
-#endif
-
-// What the tile holds from (x, y, z) of the field on.
-template <int nx, int ny, int nz, int to_x, int to_y>
-__device__ inline void load(REAL* tile, int x0, int y0, int z0, const Tile& t) {
-  for (int i = threadIdx.x; i < nx * ny * nz; i += threads) {
-    const int x = i % nx, y = i / nx % ny, z = i / (nx * ny);
-    tile[y * to_y + x * to_x + z] =
-        t.field[min(z0 + z, t.field_nz - 1) * t.field_z + min(y0 + y, t.field_ny - 1) * t.field_y +
-                min(x0 + x, t.field_nx - 1)];
-  }
+    add_row<most, true>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last_cut);
 }
 
 extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __grid_constant__ Tile t) {
@@ -294,6 +230,13 @@ extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __g
   const Index number = t.first_tile + blockIdx.x;
   const int x0 = (int)(number % t.tiles_x) * tile_x, y0 = (int)(number / t.tiles_x % t.tiles_y) * tile_y,
             z0 = (int)(number / t.tiles_x / t.tiles_y) * tile_z;
+  if (is_masked(x0, y0, z0, t)) {
+#if CHAINED
+    t.open[number * threads + threadIdx.x] = 0;
+#endif
+    write_results(tile, x0, y0, z0, t);
+    return;
+  }
   const int x1 = warp % WARPS_X * COLUMNS, y1 = warp / WARPS_X * ROWS;
   REAL* const own_tile = is_whole ? tile + DY * step_y + DX * step_x + DZ : tile + tile_elements;
   const REAL* const own = own_tile + y1 * own_step_y + x1 * own_step_x + lane;
@@ -307,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __g
 #pragma unroll
   for (int y = 0; y < ROWS; ++y)
 #pragma unroll
-    for (int x = 0; x < COLUMNS; ++x) sums.nearest[y][x] = ~0u;
+    for (int x = 0; x < COLUMNS; ++x) sums.fewest[y][x] = ~0u;
 #endif
   sums.clear();
   Pair total[ROWS][COLUMNS];
@@ -345,9 +288,8 @@ extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __g
             asm volatile("" : "+r"(at));
             const REAL* const here = own + at;
             const REAL* const other = tile + (y1 + ty - y_begin) * step_y + (x1 + tx + DX) * step_x + lane + tz - z_begin;
-            Last last = {g < larger_groups ? t.cut : no_cut, g < larger_groups ? 0 : ~0u};
-            asm volatile("" : "+r"(last.far));  // a value, not two branches
-            add_group(here, other, sums, t, window, last);
+            // Nothing passes where a group is smaller.
+            add_group(here, other, sums, t, window, g < larger_groups ? t.cut : no_cut);
           }
         }
         if (IN_PARTS && y_begin + SPAN_Y > DY) {
@@ -382,17 +324,10 @@ extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __g
   for (int y = 0; y < ROWS; ++y)
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x)
-      if (sums.nearest[y][x] <= t.open_size) open |= 1u << (y * COLUMNS + x);
+      if (sums.fewest[y][x] <= t.sure) open |= 1u << (y * COLUMNS + x);
 #endif
-  if (lane >= tile_z) open = 0;
-  decide_open(open, x0 + x1, y0 + y1, z0, results, t);
+  t.open[number * threads + threadIdx.x] = open;
 #endif
   __syncthreads();
-  for (int i = threadIdx.x; i < tile_x * tile_y * tile_z; i += threads) {
-    const int x = i % tile_x, y = i / tile_x % tile_y, z = i / (tile_x * tile_y);
-    if (x0 + x >= t.nx || y0 + y >= t.ny || z0 + z >= t.nz) continue;
-    const Index at = (z0 + z) * t.image_z + (y0 + y) * t.image_y + x0 + x;
-    const REAL own_value = t.image[at], mean = tile[(y * tile_x + x) * result_step + z];
-    t.result[at] = t.mask != nullptr && t.mask[at] == 0 ? own_value : add(own_value, mul(mean, t.to_image));
-  }
+  write_results(tile, x0, y0, z0, t);
 }

@@ -19,7 +19,11 @@ __device__ inline double max_with_zero(double v) {
   return __hiloint2double(high & mask, __double2loint(v) & mask);
 }
 
+#if PAIRS
+constexpr float largest_value = 3.4028234663852886e38f;
+#else
 constexpr REAL largest_value = sizeof(REAL) == 4 ? (REAL)3.4028234663852886e38 : (REAL)1.7976931348623157e308;
+#endif
 
 __device__ constexpr int largest_prime(int n) {
   int p = 1;
@@ -70,7 +74,13 @@ template <>
 struct StepsOf<double> {
   typedef DoubleSteps Type;
 };
+#if PAIRS
+typedef TwoSteps Steps;
+typedef double Stored;
+#else
 typedef StepsOf<REAL>::Type Steps;
+typedef REAL Stored;  // in arrays
+#endif
 
 // The exponential itself, as scikit-image has it, of -distance.
 __device__ inline double exponential(double distance) {

@@ -34,7 +34,6 @@ void list_functions(const Bind& bind, Driver& d) {
   SPINLOOM_BIND(MemGetInfo, "cuMemGetInfo_v2");
   SPINLOOM_BIND(MemAlloc, "cuMemAlloc_v2");
   SPINLOOM_BIND(MemFree, "cuMemFree_v2");
-  SPINLOOM_BIND(MemAllocHost, "cuMemAllocHost_v2");
   SPINLOOM_BIND(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
   SPINLOOM_BIND(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
   SPINLOOM_BIND(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");

@@ -25,6 +25,7 @@ enum DeviceAttribute {
   multiprocessor_count = 16,
   compute_capability_major = 75,
   compute_capability_minor = 76,
+  single_to_double_ratio = 87,
   max_shared_memory_per_block_optin = 97,
 };
 constexpr int function_max_dynamic_shared_memory = 8;
@@ -50,7 +51,6 @@ struct Driver {
   Result (*MemGetInfo)(std::size_t*, std::size_t*);
   Result (*MemAlloc)(DevicePointer*, std::size_t);
   Result (*MemFree)(DevicePointer);
-  Result (*MemAllocHost)(void**, std::size_t);
   Result (*MemcpyHtoDAsync)(DevicePointer, const void*, std::size_t, StreamHandle);
   Result (*MemcpyDtoHAsync)(void*, DevicePointer, std::size_t, StreamHandle);
   Result (*MemcpyDtoDAsync)(DevicePointer, DevicePointer, std::size_t, StreamHandle);

@@ -2,20 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <future>
+
 #include "spinloom/core/error.hpp"
 
 namespace spinloom::cuda {
 
 ModuleHandle Modules::module(const KernelInstance& instance) {
   ModuleHandle& slot = modules_[instance.describe()];
-  if (slot != nullptr) return slot;
-  const int capability = context_.facts().capability;
-  const std::vector<char> code = compile(instance, architecture_for(capability, instance));
+  if (slot == nullptr) load(instance, code_of(instance), slot);
+  return slot;
+}
+
+std::vector<char> Modules::code_of(const KernelInstance& instance) const {
+  return compile(instance, architecture_for(context_.facts().capability, instance));
+}
+
+void Modules::load(const KernelInstance& instance, const std::vector<char>& code, ModuleHandle& slot) {
   Current current(context_);
   const Result result = driver().ModuleLoadData(&slot, code.data());
   if (result != 0)
     throw DeviceError(explain(result, fmt::format("cuModuleLoadData of {}", instance.describe()).c_str()));
-  return slot;
+}
+
+void Modules::prepare(const std::vector<const KernelInstance*>& instances) {
+  std::lock_guard lock(guard_);
+  std::vector<std::pair<const KernelInstance*, std::future<std::vector<char>>>> coming;
+  for (const KernelInstance* instance : instances)
+    if (modules_.find(instance->describe()) == modules_.end())
+      coming.emplace_back(instance,
+                          std::async(std::launch::async, [this, instance] { return code_of(*instance); }));
+  for (auto& [instance, code] : coming) load(*instance, code.get(), modules_[instance->describe()]);
 }
 
 FunctionHandle Modules::function(const KernelInstance& instance, const char* name,

@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "runtime/cuda/compiler.hpp"
 #include "runtime/cuda/context.hpp"
@@ -17,11 +18,15 @@ class Modules {
   /// The kernel `name` (a literal) of an instance, allowed to use `dynamic_shared_bytes` of shared memory.
   FunctionHandle function(const KernelInstance& instance, const char* name,
                           std::size_t dynamic_shared_bytes = 0);
+  /// Compiles what of them is not there yet, all at once, so that a first call waits for the slowest alone.
+  void prepare(const std::vector<const KernelInstance*>& instances);
   /// Address of a __constant__ or __device__ variable of an instance.
   DevicePointer variable(const KernelInstance& instance, const char* name);
 
  private:
   ModuleHandle module(const KernelInstance& instance);
+  std::vector<char> code_of(const KernelInstance& instance) const;
+  void load(const KernelInstance& instance, const std::vector<char>& code, ModuleHandle& slot);
 
   const Context& context_;
   std::recursive_mutex guard_;

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <mutex>
 #include <vector>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/runtime/threads.hpp"
 
 namespace spinloom::cuda {
 namespace {
@@ -38,25 +40,52 @@ Pages& pages() {
   return all;
 }
 
-}  // namespace
-
-std::shared_ptr<std::byte> allocate_pinned(const Context& context, std::size_t bytes) {
-  const bool is_small = bytes <= page;
-  void* data = is_small ? pages().take() : nullptr;
+std::byte* lock_memory(const Context& context, std::size_t bytes) {
+  void* data = nullptr;
   Current current(context);
-  const Result result =
-      data != nullptr ? 0 : driver().MemHostAlloc(&data, is_small ? page : bytes, host_portable);
+  const Result result = driver().MemHostAlloc(&data, bytes, host_portable);
   if (result == out_of_memory)
     throw DeviceError(
         fmt::format("the host has no {} bytes to lock in memory for cuda:{}", bytes, context.index()));
   check(result, "cuMemHostAlloc");
-  return {static_cast<std::byte*>(data), [&context, is_small](std::byte* p) {
+  return static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+std::shared_ptr<std::byte> allocate_pinned(const Context& context, std::size_t bytes) {
+  const bool is_small = bytes <= page;
+  std::byte* data = is_small ? pages().take() : nullptr;
+  if (data == nullptr) data = lock_memory(context, is_small ? page : bytes);
+  return {data, [&context, is_small](std::byte* p) {
             ContextHandle popped = nullptr;
             driver().CtxPushCurrent(context.handle());
             driver().StreamSynchronize(context.own_stream());  // a copy that was issued may still read it
             is_small ? pages().give(p) : void(driver().MemFreeHost(p));
             driver().CtxPopCurrent(&popped);
           }};
+}
+
+void PinnedBuffer::prepare(const Context& context) {
+  if (data_ == nullptr) data_ = lock_memory(context, size);
+  if (done_ == nullptr) SPINLOOM_CUDA(EventCreate, &done_, event_disable_timing);
+}
+
+void PinnedBuffer::wait() const {
+  SPINLOOM_CUDA(EventSynchronize, done_);  // an event that was never recorded counts as done
+}
+
+void PinnedBuffer::record(StreamHandle stream) { SPINLOOM_CUDA(EventRecord, done_, stream); }
+
+void copy_host(std::byte* to, const std::byte* from, std::size_t bytes) {
+  constexpr Index piece = Index{1} << 20;
+  if (bytes <= 2 * piece) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  parallel_blocks(static_cast<Index>(bytes), piece, [&](Index begin, Index end, int) {
+    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
+  });
 }
 
 }  // namespace spinloom::cuda

@@ -1,0 +1,199 @@
+// Non-local means of a grey volume in single precision where a patch has more rows than a thread could hold: a thread
+// marches down ROWS rows of COLUMNS voxels in one plane, two rows at a time, with all shifts along x at once. What a row
+// gives to the next three stays in registers, and the rows of one loop are few enough for the instruction cache; sums over
+// the search wait in shared memory, beside the whole search itself. Lanes are 32 planes, as in nlm_tile.cu.
+//
+// Constants: as those of nlm_tile.cu. ROWS is even, UNROLL and BLOCKS are not used, the search is whole.
+#include "nlm_weight.cuh"
+#include "nlm_tile.cuh"
+
+constexpr int width = COLUMNS + NX - 1;
+
+// Sums of NX squares for neighbours: what all of them hold is summed once, then each goes on outwards.
+__device__ inline void sum_along_x(const REAL (&d)[width], REAL (&s)[COLUMNS], REAL bias) {
+  constexpr int last = COLUMNS - 1;
+  REAL common = -bias;
+#pragma unroll
+  for (int i = last; i < NX; ++i) common = fused(d[i], d[i], common);
+#pragma unroll
+  for (int i = last; i >= 0; --i) {
+    if (i < last) common = fused(d[i], d[i], common);
+    s[i] = common;
+#pragma unroll
+    for (int j = 0; j < i; ++j) s[i] = fused(d[j + NX], d[j + NX], s[i]);
+  }
+}
+
+template <int n>
+__device__ inline REAL sum_along_z(REAL sum) {
+  if (n == 1) return sum;
+  constexpr int p = largest_prime(n), lag = n / p;
+  const REAL v = sum_along_z<lag>(sum);
+  sum = v;
+#pragma unroll
+  for (int j = 1; j < p; ++j) sum = add(sum, shuffle_down(v, j * lag));
+  return sum;
+}
+
+// A row of samples, and that of its shifts.
+struct Line {
+  REAL mine[width], theirs[width + all_x - 1];
+  __device__ inline void read(const REAL* own, const REAL* other) {
+#pragma unroll
+    for (int x = 0; x < width; ++x) mine[x] = own[x * step_x];
+#pragma unroll
+    for (int x = 0; x < width + all_x - 1; ++x) theirs[x] = other[x * step_x];
+  }
+  __device__ inline void sums(int shift, REAL (&s)[COLUMNS], const Tile& t) const {
+    REAL d[width];
+#pragma unroll
+    for (int x = 0; x < width; ++x) d[x] = sub(theirs[x + shift], mine[x]);
+    sum_along_x(d, s, t.bias);
+  }
+};
+
+// What a row of voxels gathers from the shifts along x.
+struct Row {
+  Pair sum[COLUMNS];
+  unsigned nearest[COLUMNS];  // to the cut
+  REAL centre[COLUMNS], around[COLUMNS + all_x - 1];
+  __device__ inline void begin(const REAL* own, const REAL* other) {
+    constexpr int centre_at = -FY * step_y - FX * step_x - FZ;
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) sum[x] = {0, 0}, nearest[x] = ~0u, centre[x] = own[centre_at + x * step_x];
+#pragma unroll
+    for (int x = 0; x < COLUMNS + all_x - 1; ++x) around[x] = other[centre_at + x * step_x];
+  }
+  __device__ inline void count(int shift, int x, REAL plane_sum, const Tile& t) {
+    const REAL distance = sum_along_z<NZ>(plane_sum);
+    const unsigned steps = steps_of(distance, t.scale);
+    const REAL w = weight_of(steps), difference = sub(around[x + shift], centre[x]);
+    if (distance <= t.cut) {
+      sum[x].weight = shift == 0 ? w : add(sum[x].weight, w);
+      sum[x].sum = shift == 0 ? mul(w, difference) : fused(w, difference, sum[x].sum);
+    }
+    nearest[x] = min(nearest[x], steps - t.open_low);
+  }
+  __device__ inline void end(Pair* place, unsigned& open, unsigned bit, const Tile& t) const {
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) {
+      Pair& all = place[x * threads];
+      const Pair before = all;
+      all = {add(before.weight, sum[x].weight), add(before.sum, sum[x].sum)};
+      if (nearest[x] <= t.open_size) open |= bit << x;
+    }
+  }
+};
+
+// Of one shift, sums along x of the rows above the next two: of the first, of the first and the second, of the third.
+struct Kept {
+  REAL first[COLUMNS], both[COLUMNS], third[COLUMNS];
+};
+
+// own and other: the upper one of two rows.
+__device__ inline void add_rows(const REAL* own, const REAL* other, Kept (&kept)[all_x], Pair* place, unsigned& open,
+                                unsigned bit, const Tile& t) {
+  Line upper, lower;
+  Row high, low;
+  upper.read(own, other);
+  lower.read(own - step_y, other - step_y);
+  high.begin(own, other);
+  low.begin(own - step_y, other - step_y);
+#pragma unroll
+  for (int k = 0; k < all_x; ++k) {
+    REAL a[COLUMNS], b[COLUMNS];
+    upper.sums(k, a, t);
+    lower.sums(k, b, t);
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) {
+      const REAL three = add(a[x], kept[k].both[x]);
+      high.count(k, x, add(three, kept[k].third[x]), t);
+      low.count(k, x, add(three, b[x]), t);
+      kept[k].both[x] = add(a[x], b[x]);
+      kept[k].third[x] = kept[k].first[x];
+      kept[k].first[x] = b[x];
+    }
+  }
+  high.end(place, open, bit << COLUMNS, t);
+  low.end(place - COLUMNS * threads, open, bit, t);
+}
+
+// All shifts along x, of every row; own and other point to the first one.
+__device__ inline void add_shifts(const REAL* own, const REAL* other, Pair* place, unsigned& open, const Tile& t) {
+  static_assert(NY == 4, "three rows are kept");
+  Kept kept[all_x];
+  own += ROWS * step_y;
+  other += ROWS * step_y;
+  Line third, second, first;
+  third.read(own + 2 * step_y, other + 2 * step_y);
+  second.read(own + step_y, other + step_y);
+  first.read(own, other);
+#pragma unroll
+  for (int k = 0; k < all_x; ++k) {
+    third.sums(k, kept[k].third, t);
+    second.sums(k, kept[k].both, t);
+    first.sums(k, kept[k].first, t);
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) kept[k].both[x] = add(kept[k].both[x], kept[k].first[x]);
+  }
+  place += (ROWS - 1) * COLUMNS * threads;
+  unsigned bit = 1u << (ROWS - 2) * COLUMNS;
+#pragma unroll 1
+  for (int row = ROWS; row > 0; row -= 2) {
+    add_rows(own - step_y, other - step_y, kept, place, open, bit, t);
+    own -= 2 * step_y;
+    other -= 2 * step_y;
+    place -= 2 * COLUMNS * threads;
+    bit >>= 2 * COLUMNS;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(threads, 1) nlm_march(const __grid_constant__ Tile t) {
+  static_assert(is_whole && ROWS % 2 == 0 && ROWS * COLUMNS <= 32, "a bit for each voxel");
+  extern __shared__ __align__(16) unsigned char shared[];
+  REAL* const tile = (REAL*)shared;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const Index number = t.first_tile + blockIdx.x;
+  const int x0 = (int)(number % t.tiles_x) * tile_x, y0 = (int)(number / t.tiles_x % t.tiles_y) * tile_y,
+            z0 = (int)(number / t.tiles_x / t.tiles_y) * tile_z;
+  if (is_masked(x0, y0, z0, t)) {
+    t.open[number * threads + threadIdx.x] = 0;
+    write_results(tile, x0, y0, z0, t);
+    return;
+  }
+  const int x1 = warp % WARPS_X * COLUMNS, y1 = warp / WARPS_X * ROWS;
+  const REAL* const own = tile + (DY + y1) * step_y + (DX + x1) * step_x + DZ + lane;
+  Pair* const place = (Pair*)(shared + (tile_elements + 1) / 2 * 2 * sizeof(REAL)) + threadIdx.x;
+  load<size_x, size_y, size_z, step_x, step_y>(tile, x0, y0, z0, t);
+#pragma unroll 1
+  for (int i = 0; i < ROWS * COLUMNS; ++i) place[i * threads] = {0, 0};
+  __syncthreads();
+  unsigned open = 0;
+  // Each plane of shifts is summed by itself: 169 groups in one sum would lose two bits. Seldom used, in local memory.
+  Pair total[ROWS * COLUMNS];
+#pragma unroll 1
+  for (int i = 0; i < ROWS * COLUMNS; ++i) total[i] = {0, 0};
+#pragma unroll 1
+  for (int tz = -DZ; tz <= DZ; ++tz) {
+#pragma unroll 1
+    for (int ty = -DY; ty <= DY; ++ty) add_shifts(own, own + ty * step_y - DX * step_x + tz, place, open, t);
+#pragma unroll 1
+    for (int i = 0; i < ROWS * COLUMNS; ++i) {
+      const Pair part = place[i * threads];
+      total[i] = {add(total[i].weight, part.weight), add(total[i].sum, part.sum)};
+      place[i * threads] = {0, 0};
+    }
+  }
+
+  // Results pass through shared memory, so that rows are written as rows.
+  __syncthreads();
+  REAL* const results = tile + (y1 * tile_x + x1) * result_step + lane;
+#pragma unroll 1
+  for (int i = 0; i < ROWS * COLUMNS; ++i) {
+    const Pair all = total[i];
+    results[(i / COLUMNS * tile_x + i % COLUMNS) * result_step] = divide(all.sum, all.weight > 0 ? all.weight : (REAL)1);
+  }
+  t.open[number * threads + threadIdx.x] = open;
+  __syncthreads();
+  write_results(tile, x0, y0, z0, t);
+}
