@@ -126,7 +126,7 @@ Schedule effective(const std::vector<Kernel<T>>& chain, Schedule s) {
     planes = std::min(planes, has);
   }
   for (const auto& kernel : chain)
-    while (way > 0 && kernel.rows.at[planes == 4 ? 2 : planes - 1][way] == nullptr) --way;
+    while (way > 0 && kernel.rows.at[entry_of(planes)][way] == nullptr) --way;
   s.planes = planes;
   s.stream = s.stream && way == Way::streaming;
   s.prefetch = s.prefetch && way >= Way::fetching;
