@@ -138,6 +138,7 @@ struct RowKernel {
   /// registers of the widest instructions. Halves of a step in place gain nothing from more planes.
   static constexpr bool fits_registers() {
     int held = program.params() + 4;
+    for (int n = 0; n < nodes; ++n) held += program.code[n].op == Op::literal;
     for (int r = 0; r < rows.count; ++r) held += turns(rows.use[r]) ? 3 : 0;
     return turns_registers && !kinds.columnar && !program.red_black && held <= 32;
   }
