@@ -63,9 +63,13 @@ SPINLOOM_AVX512 void rows_by_hand(const T* u, T* next, const T* ahead, Index row
   }
   for (Index x = 0; x < n; x += V::lanes) {
     const Pack below = V::load(u - plane + x), above = V::load(u + planes * plane + x);
+    const T* soon = u + x + 8 * V::lanes;
+    _mm_prefetch(reinterpret_cast<const char*>(soon - plane), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(soon + planes * plane), _MM_HINT_T0);
     for (int p = 0; p < planes; ++p) {
       after[p] = V::load(u + p * plane + x + V::lanes);
       _mm_prefetch(reinterpret_cast<const char*>(ahead + p * plane + x), _MM_HINT_T1);
+      _mm_prefetch(reinterpret_cast<const char*>(soon + p * plane + row), _MM_HINT_T0);
     }
     for (int p = 0; p < planes; ++p) {
       const Pack along_x = V::add(V::template across<V::lanes - 1>(before[p], here[p]),
@@ -90,27 +94,31 @@ bool can_sweep_by_hand() {
 }
 
 template <class T>
-void seven_point_by_hand(const stencil::Grid<T>& u, stencil::Grid<T>& next, T centre, T side, Index rows) {
+void seven_point_by_hand(const stencil::Grid<T>& u, stencil::Grid<T>& next, T centre, T side, Index rows,
+                         Index at_once) {
   const stencil::GridLayout& g = u.layout();
   using V = Packs<T>;
   if (g.n[2] % V::lanes != 0)
     throw ArgumentError("the sweep by hand takes rows of whole packs, a multiple of 16 points");
   const auto& n = g.n;
-  const Index stacks = std::min<Index>(std::max<Index>(1, n[0] / 4), thread_count());
-  const Index stack = ((n[0] + stacks - 1) / stacks + 3) / 4 * 4, used = (n[0] + stack - 1) / stack;
+  const Index stacks = std::min<Index>(std::max<Index>(1, n[0] / at_once), thread_count());
+  const Index stack = ((n[0] + stacks - 1) / stacks + at_once - 1) / at_once * at_once,
+              used = (n[0] + stack - 1) / stack;
   const Index ps = g.plane_stride, rs = g.row_stride;
   parallel_blocks(used * ((n[1] + rows - 1) / rows), 1, [&](Index begin, Index end, int) {
     for (Index task = begin; task < end; ++task) {
       const Index y0 = task / used * rows, y1 = std::min(n[1], y0 + rows);
       const Index z0 = task % used * stack, z1 = std::min(n[0], z0 + stack);
       for (Index z = z0; z < z1;) {
-        const Index planes = z1 - z >= 4 ? 4 : 1;
+        const Index planes = z1 - z >= at_once ? at_once : z1 - z >= 4 ? 4 : 1;
         const Index ahead = std::min(z + planes + 1, n[0] - planes);
         for (Index y = y0; y < y1; ++y) {
           const T* from = u.origin() + z * ps + y * rs;
           T* to = next.origin() + z * ps + y * rs;
           const T* fetched = u.origin() + ahead * ps + y * rs;
-          if (planes == 4)
+          if (planes == 8)
+            rows_by_hand<V, 8>(from, to, fetched, rs, ps, n[2], centre, side);
+          else if (planes == 4)
             rows_by_hand<V, 4>(from, to, fetched, rs, ps, n[2], centre, side);
           else
             rows_by_hand<V, 1>(from, to, fetched, rs, ps, n[2], centre, side);
@@ -127,14 +135,15 @@ void seven_point_by_hand(const stencil::Grid<T>& u, stencil::Grid<T>& next, T ce
 namespace spinloom {
 bool can_sweep_by_hand() { return false; }
 template <class T>
-void seven_point_by_hand(const stencil::Grid<T>&, stencil::Grid<T>&, T, T, Index) {
+void seven_point_by_hand(const stencil::Grid<T>&, stencil::Grid<T>&, T, T, Index, Index) {
   throw ArgumentError("the sweep by hand is written for x86");
 }
 
 #endif
 
-template void seven_point_by_hand(const stencil::Grid<float>&, stencil::Grid<float>&, float, float, Index);
-template void seven_point_by_hand(const stencil::Grid<double>&, stencil::Grid<double>&, double, double,
+template void seven_point_by_hand(const stencil::Grid<float>&, stencil::Grid<float>&, float, float, Index,
+                                  Index);
+template void seven_point_by_hand(const stencil::Grid<double>&, stencil::Grid<double>&, double, double, Index,
                                   Index);
 
 }  // namespace spinloom

@@ -15,7 +15,10 @@ HaloRules<T>::HaloRules(const GridLayout& layout, const Boundaries& boundaries) 
   for (std::size_t a = 0; a < 3; ++a) {
     const auto add = [&](Index at) {
       const HaloCell c = halo_cell(at, layout.n[a], boundaries.low[a], boundaries.high[a]);
-      if (c.kind != HaloCell::Kind::kept) cells_[a].push_back(c);
+      if (c.kind != HaloCell::Kind::kept)
+        cells_[a].push_back(c);
+      else
+        keeps_ = true;
       moves_ |= follows(c, layout.n[a]);
     };
     if (layout.n[a] == 0) continue;
@@ -53,7 +56,13 @@ void HaloRules<T>::fill(T* origin) const {
     for (Index z = begin; z < end; ++z) {
       T* plane = origin + z * ps;
       if (!cells_[2].empty())
-        for (Index y = 0; y < n[1]; ++y) finish_row(plane + y * s);
+        for (Index y = 0; y < n[1]; ++y) {
+          if (y + rows_ahead < n[1]) {
+            __builtin_prefetch(plane + (y + rows_ahead) * s - layout_.halo.low[2], 1);
+            __builtin_prefetch(plane + (y + rows_ahead) * s + n[2], 1);
+          }
+          finish_row(plane + y * s);
+        }
       for (const HaloCell& c : cells_[1]) set_row(plane + c.at * s, c, plane + c.source * s);
     }
   });

@@ -5,6 +5,10 @@
 
 namespace spinloom::stencil {
 
+/// The ends of rows lie pages apart, where no prefetcher of the machine finds them: whoever goes from row to row fetches
+/// the ends of rows to come.
+inline constexpr Index rows_ahead = 16;
+
 /// The rules of a grid's faces, resolved to cells. Halo cells are data: whoever writes rows calls rows_written() and
 /// the cells that copy from these rows follow.
 template <class T>
@@ -15,6 +19,8 @@ class HaloRules {
 
   /// Some cell outside follows a cell inside: rows_written() has something to do.
   bool moves() const { return moves_; }
+  /// Some cell outside is the caller's own.
+  bool keeps() const { return keeps_; }
   /// Fills every cell outside, but for kept ones.
   void fill(T* origin) const;
   /// Rows [y0, y1) of plane z were written, x from 0 to the end.
@@ -28,7 +34,7 @@ class HaloRules {
  private:
   GridLayout layout_;
   std::array<std::vector<HaloCell>, 3> cells_;
-  bool moves_ = false;
+  bool moves_ = false, keeps_ = false;
 };
 
 extern template class HaloRules<float>;

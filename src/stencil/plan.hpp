@@ -75,7 +75,7 @@ template <class T>
 void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, Index y1, Way way, Index x0 = 0,
                   Index x1 = -1);
 
-/// The entry of a row-function table for that many planes (1, 2, 4) and way, or a simpler one that is there; `planes`
+/// The entry of a row-function table for that many planes (1, 2, 4, 8) and way, or a simpler one that is there; `planes`
 /// becomes what it computes at once.
 template <class T>
 RowFunction<T> pick(const RowFunctions<T>& rows, int& planes, Way way);

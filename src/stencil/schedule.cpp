@@ -150,8 +150,8 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
     if (auto why = why_unreadable(d, g, fields)) return why;
   }
   const auto is = [&](Kind kind) { return s.kind == kind; };
-  if (s.planes != 1 && s.planes != 2 && s.planes != 4)
-    return fmt::format("planes={}: a row kernel computes 1, 2 or 4 planes at once", s.planes);
+  if (s.planes != 1 && s.planes != 2 && s.planes != 4 && s.planes != 8)
+    return fmt::format("planes={}: a row kernel computes 1, 2, 4 or 8 planes at once", s.planes);
   if (s.rows < 0 || s.columns < 0 || s.width < 0) return "rows, columns and width are not negative";
   if (s.steps < 1 || s.steps > 1024) return fmt::format("steps={}: expected 1 to 1024", s.steps);
   if (s.steps > 1 && !is(Kind::overlapped) && !is(Kind::wavefront))

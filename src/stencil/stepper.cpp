@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
@@ -42,18 +43,26 @@ void check_grids(const std::vector<FieldGrids<T>>& grids) {
 template <class T>
 void copy_outside(const Grid<T>& from, Grid<T>& to) {
   const GridLayout& g = from.layout();
-  const Index low = g.halo.low[2], high = g.n[2] + g.halo.high[2];
-  for (Index z = -g.halo.low[0]; z < g.n[0] + g.halo.high[0]; ++z)
-    for (Index y = -g.halo.low[1]; y < g.n[1] + g.halo.high[1]; ++y) {
-      const T* a = &from(z, y, 0);
-      T* b = &to(z, y, 0);
-      if (z < 0 || z >= g.n[0] || y < 0 || y >= g.n[1]) {
-        std::copy(a - low, a + high, b - low);
-      } else {
+  const Index low = g.halo.low[2], high = g.n[2] + g.halo.high[2], last = g.n[1] + g.halo.high[1];
+  const Index planes = g.halo.low[0] + g.n[0] + g.halo.high[0];
+  parallel_blocks(planes, 1, [&](Index begin, Index end, int) {
+    for (Index z = begin - g.halo.low[0]; z < end - g.halo.low[0]; ++z)
+      for (Index y = -g.halo.low[1]; y < last; ++y) {
+        const T* a = &from(z, y, 0);
+        T* b = &to(z, y, 0);
+        if (z < 0 || z >= g.n[0] || y < 0 || y >= g.n[1]) {
+          std::copy(a - low, a + high, b - low);
+          continue;
+        }
+        if (const Index soon = y + rows_ahead; soon < last)
+          for (const Index x : {-low, g.n[2]}) {
+            __builtin_prefetch(&from(z, soon, x));
+            __builtin_prefetch(&to(z, soon, x), 1);
+          }
         std::copy(a - low, a, b - low);
         std::copy(a + g.n[2], a + high, b + g.n[2]);
       }
-    }
+  });
 }
 
 }  // namespace
@@ -110,6 +119,7 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
   }
   plan.params.resize(static_cast<std::size_t>(std::max(params, 1)));
   spare_of.assign(fields.size(), -1);
+  outside_known.resize(fields.size());
   const auto swaps_at = [&](std::size_t kernel, std::size_t f) {
     const ProgramView p = chain[kernel].view();
     return !p.red_black && p.evolves(static_cast<int>(f));
@@ -173,7 +183,17 @@ void StepperState<T>::fill_halos() {
 template <class T>
 void StepperState<T>::copy_halos() {
   for (std::size_t f = 0; f < grids.size(); ++f)
-    if (Grid<T>* second = other(f)) copy_outside(*grids[f].current, *second);
+    if (Grid<T>* second = other(f)) {
+      // A second array that nobody else can reach has had these cells since the run before.
+      const Grid<T>& first = *grids[f].current;
+      auto& known = outside_known[f];
+      const Outside now{{std::min(first.origin(), std::as_const(*second).origin()),
+                         std::max(first.origin(), std::as_const(*second).origin())},
+                        first.boundaries()};
+      if (spare_of[f] >= 0 && known && *known == now && !plan.fields[f].rules.keeps()) continue;
+      copy_outside(first, *second);
+      known = now;
+    }
 }
 
 template <class T>

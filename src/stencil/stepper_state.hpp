@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include "stencil/plan.hpp"
 
 namespace spinloom::stencil {
@@ -10,7 +12,14 @@ struct StepperState {
   std::vector<FieldGrids<T>> grids;
   std::vector<Grid<T>> spare;  ///< second arrays of evolving fields without a grid of their own
   std::vector<int> spare_of;   ///< per field: index into spare, or -1
-  Index level = 0;             ///< where plan.current() says which array holds what
+  /// Two arrays of a field, whichever is the current one, and the faces by which cells outside of both were set.
+  struct Outside {
+    const T* arrays[2];
+    Boundaries faces;
+    bool operator==(const Outside&) const = default;
+  };
+  std::vector<std::optional<Outside>> outside_known;  ///< per field, after a run
+  Index level = 0;                                    ///< where plan.current() says which array holds what
 
   StepperState(const std::vector<Kernel<T>>& chain, const std::vector<FieldGrids<T>>& fields,
                const Schedule& schedule);

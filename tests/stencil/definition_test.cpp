@@ -208,10 +208,11 @@ void check_builtins() {
             kernels, shape, {{{clamp(), clamp()}, {reflect(), neumann(0.1)}, {dirichlet(0.3), reflect()}}},
             params,  3,     7};
         const auto expected = p.by_reference();
-        for (const char* text : {"naive", "sweep rows=4 columns=32 planes=4 stream prefetch",
-                                 "sweep planes=2", "diamond width=16 planes=4 prefetch",
-                                 "overlapped steps=2 rows=6 columns=16 planes=2 stream prefetch",
-                                 "wavefront steps=2 rows=6 planes=4"}) {
+        for (const char* text :
+             {"naive", "sweep rows=4 columns=32 planes=4 stream prefetch", "sweep planes=2",
+              "sweep planes=8 stream", "diamond width=16 planes=4 prefetch",
+              "overlapped steps=2 rows=6 columns=16 planes=2 stream prefetch",
+              "wavefront steps=2 rows=6 planes=4"}) {
           const Schedule schedule = parse_schedule(text);
           if (why_illegal(p.definitions(), expected[0].layout(), p.boundaries(), schedule)) continue;
           expect_equal(p.by(schedule), expected,

@@ -24,7 +24,7 @@ Schedule random_schedule(std::mt19937& random) {
   using Kind = Schedule::Kind;
   Schedule s;
   s.kind = one_of(random, std::array{Kind::sweep, Kind::overlapped, Kind::wavefront, Kind::diamond});
-  s.planes = one_of(random, std::array{1, 2, 4});
+  s.planes = one_of(random, std::array{1, 2, 4, 8});
   s.prefetch = random() % 2 == 0;
   if (s.kind == Kind::diamond)
     s.width = one_of(random, std::array{2, 6, 8, 16, 30});

@@ -275,7 +275,7 @@ int check_random(unsigned seed) {
     return std::to_string(*(all.begin() + random() % all.size()));
   };
   for (int trial = 0; trial < 3; ++trial) {
-    schedules.push_back("sweep rows=" + number({0, 1, 3, 8}) + " planes=" + number({1, 2, 4}) +
+    schedules.push_back("sweep rows=" + number({0, 1, 3, 8}) + " planes=" + number({1, 2, 4, 8}) +
                         (random() % 2 ? " stream" : ""));
     schedules.push_back("overlapped steps=" + number({1, 2, 4}) + " rows=" + number({0, 4, 9}) +
                         " columns=" + number({0, 16}));

@@ -5,7 +5,7 @@
 
 namespace spinloom::stencil {
 
-inline constexpr int max_planes = 4;
+inline constexpr int max_planes = 8;
 
 /// A piece of work of a row kernel: the rows [y0, y1), columns [x0, x1) of `planes` consecutive planes (the number
 /// is the kernel's own). All that a schedule knows of a stencil goes through this struct, so that schedules are
@@ -30,11 +30,14 @@ struct RowBlock {
 template <class T>
 using RowFunction = void (*)(const RowBlock<T>&, const void* state);
 
-/// The ways in which a stencil's rows are computed: 1, 2 or 4 planes at once; plain, fetching ahead, and fetching
+/// Where 1, 2, 4 or 8 planes at once stand in RowFunctions.
+constexpr int entry_of(int planes) { return planes == 8 ? 3 : planes / 2; }
+
+/// The ways in which a stencil's rows are computed: 1, 2, 4 or 8 planes at once; plain, fetching ahead, and fetching
 /// ahead with stores past the caches. An empty entry is a way that the stencil was not compiled for; [0][0] is there.
 template <class T>
 struct RowFunctions {
-  RowFunction<T> at[3][3] = {};
+  RowFunction<T> at[4][3] = {};
   const char* target = "";  ///< instruction set
 };
 

@@ -113,11 +113,34 @@ struct RowKernel {
   };
   static constexpr Kinds kinds{};
 
+  /// The last row that is read of a plane, where what comes next was not in the level 1 cache before. More rows than the
+  /// machine follows by itself: their packs are asked for a little ahead.
+  static constexpr bool is_front(int r) {
+    for (int q = 0; q < rows.count; ++q)
+      if (rows.use[q].read == rows.use[r].read && rows.use[q].z == rows.use[r].z &&
+          rows.use[q].y > rows.use[r].y)
+        return false;
+    return true;
+  }
+  static constexpr bool has_many_rows = rows.count >= 24;
+  static constexpr int packs_ahead = has_many_rows ? 4 : 8;
+  /// From the last cache alone it pays for these.
+  static constexpr bool always_fetches = has_many_rows || kinds.columnar;
+
   /// Shifted packs come from registers where a pack is a cache line: an unaligned load would touch two lines.
   static constexpr bool turns_registers = SPINLOOM_STENCIL_BYTES == 64;
   static constexpr bool turns(const RowUse& use) {
     return turns_registers && !kinds.columnar && (use.low < 0 || use.high > 0) && use.low >= -points &&
            use.high <= points;
+  }
+
+  /// Whether the packs that are held from one turn of the loop to the next, and those that come in, find room in the 32
+  /// registers of the widest instructions. Halves of a step in place gain nothing from more planes.
+  static constexpr bool fits_registers() {
+    int held = program.params() + 4;
+    for (int n = 0; n < nodes; ++n) held += program.code[n].op == Op::literal;
+    for (int r = 0; r < rows.count; ++r) held += turns(rows.use[r]) ? 3 : 0;
+    return turns_registers && !kinds.columnar && !program.red_black && held <= 32;
   }
 
   /// The row of plane u that output o is written to, where it passes through registers; or -1.
@@ -346,6 +369,10 @@ struct RowKernel {
           __builtin_prefetch(
               ahead[i % (reads.count + !reads.count)][i / (reads.count + !reads.count)] + x * parts, 0, 2);
         });
+      if constexpr (way > 0 || always_fetches)
+        unrolled<rows.count>([&]<int r>() __attribute__((always_inline)) {
+          if constexpr (is_front(r)) __builtin_prefetch(from[r] + (x + packs_ahead * points) * parts);
+        });
       if constexpr (kinds.columnar)
         columns_at(x + points);
       else
@@ -476,6 +503,13 @@ RowFunctions<T> row_functions() {
     f.at[2][0] = &RowKernel<S, T, 4, 0, Arithmetic>::run;
     f.at[2][1] = &RowKernel<S, T, 4, 1, Arithmetic>::run;
     if constexpr (!program_of<S>.view().red_black) f.at[2][2] = &RowKernel<S, T, 4, 2, Arithmetic>::run;
+  }
+  if constexpr (reach > 0 && largest >= 8) {
+    if constexpr (RowKernel<S, T, 8, 0, Arithmetic>::fits_registers()) {
+      f.at[3][0] = &RowKernel<S, T, 8, 0, Arithmetic>::run;
+      f.at[3][1] = &RowKernel<S, T, 8, 1, Arithmetic>::run;
+      if constexpr (!program_of<S>.view().red_black) f.at[3][2] = &RowKernel<S, T, 8, 2, Arithmetic>::run;
+    }
   }
   return f;
 }

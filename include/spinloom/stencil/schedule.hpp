@@ -28,7 +28,7 @@ struct Schedule {
   Index columns = 0;      ///< columns of a block, 0: all; rounded up to whole cache lines
   Index width = 0;        ///< of a diamond [rows]
   int steps = 1;          ///< advanced by one pass: overlapped and wavefront
-  int planes = 1;         ///< computed at once: 1, 2 or 4
+  int planes = 1;         ///< computed at once: 1, 2, 4 or 8
   bool stream = false;    ///< results go past the caches: sweep, and the last step of overlapped
   bool prefetch = false;  ///< planes to come are fetched into the level 2 cache
   friend bool operator==(const Schedule&, const Schedule&) = default;

@@ -18,7 +18,7 @@ template <class T>
 RowFunction<T> pick(const RowFunctions<T>& rows, int& planes, Way way) {
   for (int p = planes; p > 0; p /= 2)
     for (int w = way; w >= 0; --w)
-      if (const auto f = rows.at[p == 4 ? 2 : p - 1][w]) {
+      if (const auto f = rows.at[entry_of(p)][w]) {
         planes = p;
         return f;
       }
@@ -48,7 +48,8 @@ void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, In
   const Index columns = plan.schedule.columns == 0 ? std::max<Index>(1, g.n[2]) : plan.schedule.columns;
 
   for (Index z = z0; z < z1;) {
-    int planes = z1 - z >= plan.schedule.planes ? plan.schedule.planes : 1;
+    int planes = plan.schedule.planes;
+    while (planes > z1 - z) planes /= 2;
     const RowFunction<T> rows = pick(kernel.rows, planes, way);
     for (std::size_t r = 0; r < reads.size(); ++r) {
       const T* origin = plan.read(l, reads[r].read);

@@ -10,12 +10,14 @@
 namespace spinloom::stencil {
 namespace {
 
-/// How far memory's time and the caches' overlap: 1, not at all, for rows up to a page, which is as far as hardware
-/// fetches ahead without a break; nearly all for rows of sixteen pages; in between by the logarithm. Measured with sweeps
-/// of 7, 25, 27 points and the wave equation on rows of 2 and 4 KiB, and of 5 points on rows of 32 and 64 KiB.
-double overlap_of(double row_bytes) {
+/// How far memory's time and the caches' overlap. Without fetching ahead: 1, not at all, for rows up to a page, which is
+/// as far as hardware fetches without a break; nearly all for rows of sixteen pages; in between by the logarithm. Row
+/// kernels that ask for their rows ahead do not wait at each start of one. Measured with sweeps of 7, 25, 27 points and
+/// the wave equation on rows of 2 and 4 KiB, and of 5 points on rows of 32 and 64 KiB.
+double overlap_of(double row_bytes, bool fetches) {
   constexpr double page = 4096, pages = 16, most = 4;
-  return 1 + (most - 1) * std::clamp(std::log2(row_bytes / page) / std::log2(pages), 0.0, 1.0);
+  const double least = fetches ? 2.5 : 1;
+  return least + (most - least) * std::clamp(std::log2(row_bytes / page) / std::log2(pages), 0.0, 1.0);
 }
 
 /// Seconds that this traffic takes on its own, by rates of all threads together. What a store adds to a load is taken
@@ -89,7 +91,8 @@ Prediction predict(const ModelInput& in) {
   if (p.transfer[memory] > p.in_cache) p.limit = "memory";
   const Index columns =
       in.schedule.columns > 0 ? std::min(in.schedule.columns, in.layout.n[2]) : in.layout.n[2];
-  p.overlap = overlap_of(double(std::max<Index>(1, columns) * in.element_bytes));
+  p.overlap = overlap_of(double(std::max<Index>(1, columns) * in.element_bytes),
+                         in.schedule.prefetch || in.schedule.stream);
   for (int n = 1; n <= in.machine.threads; ++n)
     p.glups_at.push_back(1e-9 * n / together(p.in_cache, link_seconds(memory, n), p.overlap));
   p.glups = p.glups_at.back();
@@ -126,7 +129,7 @@ Schedule effective(const std::vector<Kernel<T>>& chain, Schedule s) {
     planes = std::min(planes, has);
   }
   for (const auto& kernel : chain)
-    while (way > 0 && kernel.rows.at[planes == 4 ? 2 : planes - 1][way] == nullptr) --way;
+    while (way > 0 && kernel.rows.at[entry_of(planes)][way] == nullptr) --way;
   s.planes = planes;
   s.stream = s.stream && way == Way::streaming;
   s.prefetch = s.prefetch && way >= Way::fetching;

@@ -18,7 +18,7 @@ std::vector<Schedule> pool_of(const GridLayout& g, int radius_y) {
     if (s.columns >= g.n[2]) s.columns = 0;
     if (std::find(pool.begin(), pool.end(), s) == pool.end()) pool.push_back(s);
   };
-  for (const int planes : {1, 2, 4}) {
+  for (const int planes : {1, 2, 4, 8}) {
     for (const Index rows : is_2d ? std::vector<Index>{0} : std::vector<Index>{0, 8, 16, 32, 64, 128})
       for (const Index columns : {Index{0}, Index{1024}})
         for (const auto& [stream, prefetch] :
