@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <sstream>
+#include <tuple>
 
 #include "spinloom/core/error.hpp"
 
@@ -11,11 +12,10 @@ namespace spinloom::stencil {
 namespace {
 
 using Kind = Schedule::Kind;
-constexpr std::pair<Kind, const char*> kinds[] = {{Kind::naive, "naive"},
-                                                  {Kind::sweep, "sweep"},
-                                                  {Kind::overlapped, "overlapped"},
-                                                  {Kind::wavefront, "wavefront"},
-                                                  {Kind::diamond, "diamond"}};
+constexpr std::pair<Kind, const char*> kinds[] = {
+    {Kind::naive, "naive"},         {Kind::sweep, "sweep"},     {Kind::overlapped, "overlapped"},
+    {Kind::wavefront, "wavefront"}, {Kind::diamond, "diamond"}, {Kind::cuda, "cuda"},
+    {Kind::gather, "cuda gather"}};
 
 Index number(const std::string& word, std::string_view digits) {
   Index value = 0;
@@ -26,7 +26,18 @@ Index number(const std::string& word, std::string_view digits) {
   return value;
 }
 
+/// "64x4"
+std::pair<int, int> block(const std::string& word, std::string_view sizes) {
+  const std::size_t times = sizes.find('x');
+  if (times == std::string_view::npos)
+    throw ArgumentError(fmt::format("schedule: '{}' needs threads along x and y: block=64x4", word));
+  return {static_cast<int>(number(word, sizes.substr(0, times))),
+          static_cast<int>(number(word, sizes.substr(times + 1)))};
+}
+
 }  // namespace
+
+bool is_for_gpu(const Schedule& s) { return s.kind >= Kind::cuda; }
 
 std::string to_string(const Schedule& s) {
   std::string text;
@@ -41,6 +52,7 @@ std::string to_string(const Schedule& s) {
   add("width", s.width, plain.width);
   add("steps", s.steps, plain.steps);
   add("planes", s.planes, plain.planes);
+  if (s.block_x > 0 || s.block_y > 0) text += fmt::format(" block={}x{}", s.block_x, s.block_y);
   if (s.stream) text += " stream";
   if (s.prefetch) text += " prefetch";
   return text;
@@ -59,11 +71,20 @@ Schedule parse_schedule(const std::string& text) {
           named = true;
         }
       if (!named)
-        throw ArgumentError(
-            fmt::format("schedule: '{}' is not one of naive, sweep, overlapped, wavefront, diamond, which a "
-                        "schedule begins with",
-                        word));
+        throw ArgumentError(fmt::format(
+            "schedule: '{}' is not one of naive, sweep, overlapped, wavefront, diamond, cuda, which a "
+            "schedule begins with",
+            word));
       continue;
+    }
+    if (s.kind == Kind::cuda) {  // a second word may say which one
+      bool says_which = false;
+      for (const auto& [kind, name] : kinds)
+        if ("cuda " + word == name) {
+          s.kind = kind;
+          says_which = true;
+        }
+      if (says_which) continue;
     }
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
@@ -82,13 +103,17 @@ Schedule parse_schedule(const std::string& text) {
       s.steps = static_cast<int>(value());
     else if (name == "planes")
       s.planes = static_cast<int>(value());
+    else if (name == "block")
+      std::tie(s.block_x, s.block_y) =
+          block(word, equals == std::string::npos ? "" : word.substr(equals + 1));
     else if (word == "stream")
       s.stream = true;
     else if (word == "prefetch")
       s.prefetch = true;
     else
       throw ArgumentError(fmt::format(
-          "schedule: '{}' is not one of rows=, columns=, width=, steps=, planes=, stream, prefetch", word));
+          "schedule: '{}' is not one of rows=, columns=, width=, steps=, planes=, block=, stream, prefetch",
+          word));
   }
   if (!named) throw ArgumentError("schedule: the text is empty; 'naive' is the simplest one");
   return s;
@@ -139,6 +164,16 @@ std::optional<std::string> why_unreadable(const Definition& d, const GridLayout&
   return std::nullopt;
 }
 
+std::optional<std::string> why_illegal_on_gpu(const Schedule& s) {
+  if (s.rows > 0 || s.columns > 0 || s.width > 0 || s.steps != 1 || s.planes != 1 || s.stream || s.prefetch)
+    return fmt::format(
+        "'{}': rows, columns, width, steps, planes, stream and prefetch are for the host's schedules",
+        to_string(s));
+  if ((s.block_x > 0) != (s.block_y > 0) || s.block_x * Index{s.block_y} > 1024)
+    return fmt::format("block={}x{}: expected 1 to 1024 threads in all", s.block_x, s.block_y);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> why_illegal(const std::vector<Definition>& chain, const GridLayout& g,
@@ -150,6 +185,19 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
     if (auto why = why_unreadable(d, g, fields)) return why;
   }
   const auto is = [&](Kind kind) { return s.kind == kind; };
+  if (const bool on_gpu = g.device.kind == DeviceKind::cuda; on_gpu != is_for_gpu(s) && !is(Kind::naive))
+    return on_gpu ? fmt::format(
+                        "'{}' is for grids of the host, and these lie on {}: use a schedule that begins "
+                        "with cuda",
+                        to_string(s), spinloom::to_string(g.device))
+                  : fmt::format(
+                        "'{}' is for grids on a GPU, and these lie on the host: construct them with a device",
+                        to_string(s));
+  if (is_for_gpu(s)) {
+    if (auto why = why_illegal_on_gpu(s)) return why;
+  } else if (s.block_x > 0 || s.block_y > 0) {
+    return "block is for GPUs; blocks of other kinds have rows and columns";
+  }
   if (s.planes != 1 && s.planes != 2 && s.planes != 4)
     return fmt::format("planes={}: a row kernel computes 1, 2 or 4 planes at once", s.planes);
   if (s.rows < 0 || s.columns < 0 || s.width < 0) return "rows, columns and width are not negative";
@@ -188,7 +236,7 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
           "together",
           axis_names[g.rank - 2][a], g.n[a]);
   if (s.stream && in_place) return "stream: a red-black update reads what it has just written";
-  if (is(Kind::naive) || is(Kind::sweep)) {
+  if (is(Kind::naive) || is(Kind::sweep) || is_for_gpu(s)) {
     if (reduces && s.columns > 0)
       return "columns: a sum that rides along is kept per row, so rows stay whole";
     return std::nullopt;

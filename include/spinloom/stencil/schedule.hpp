@@ -19,20 +19,29 @@ namespace spinloom::stencil {
 ///   diamond     blocks of `width` rows in the plane of y and time, without redundancy, going through the planes as a
 ///               wavefront; a block advances width / (2 radius) steps
 ///
+/// On a GPU (grids made with a device):
+///
+///   cuda        the fastest of these that can run it
+///   gather      a thread for each point, all values from global memory: any stencil, any grid
+///
 /// Text form: the kind, then what differs from the default: "sweep rows=64 planes=2 stream prefetch", "diamond width=32
-/// planes=4".
+/// planes=4", "cuda gather block=64x4".
 struct Schedule {
-  enum class Kind { naive, sweep, overlapped, wavefront, diamond };
+  enum class Kind { naive, sweep, overlapped, wavefront, diamond, cuda, gather };
   Kind kind = Kind::naive;
-  Index rows = 0;         ///< rows of a block, 0: all
-  Index columns = 0;      ///< columns of a block, 0: all; rounded up to whole cache lines
-  Index width = 0;        ///< of a diamond [rows]
-  int steps = 1;          ///< advanced by one pass: overlapped and wavefront
-  int planes = 1;         ///< computed at once: 1, 2 or 4
-  bool stream = false;    ///< results go past the caches: sweep, and the last step of overlapped
-  bool prefetch = false;  ///< planes to come are fetched into the level 2 cache
+  Index rows = 0;                ///< rows of a block, 0: all
+  Index columns = 0;             ///< columns of a block, 0: all; rounded up to whole cache lines
+  Index width = 0;               ///< of a diamond [rows]
+  int steps = 1;                 ///< advanced by one pass: overlapped and wavefront
+  int planes = 1;                ///< computed at once: 1, 2 or 4
+  bool stream = false;           ///< results go past the caches: sweep, and the last step of overlapped
+  bool prefetch = false;         ///< planes to come are fetched into the level 2 cache
+  int block_x = 0, block_y = 0;  ///< GPU: threads of a block along x, and along y; 0: the library's choice
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
+
+/// Whether it is for grids on a GPU.
+bool is_for_gpu(const Schedule& schedule);
 
 std::string to_string(const Schedule& schedule);
 /// Throws ArgumentError that names the word it cannot read.

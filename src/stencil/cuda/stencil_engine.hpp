@@ -1,0 +1,42 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "runtime/cuda/context.hpp"
+#include "stencil/cuda/stencil_halo.hpp"
+#include "stencil/cuda/stencil_text.hpp"
+#include "stencil/cuda/stencil_work.hpp"
+#include "stencil/plan.hpp"
+
+namespace spinloom::cuda {
+
+/// Carries out the levels of a plan whose grids lie on a GPU.
+template <class T>
+class StencilEngine {
+ public:
+  /// The plan outlives the engine. Kernels are compiled here. Errors: ArgumentError for what a GPU does not do.
+  explicit StencilEngine(const stencil::Plan<T>& plan);
+
+  /// A run starts: halos are filled by the fields' rules as they are now, also those of second arrays.
+  void start();
+  void advance(Index first_level, Index levels);
+  /// Values per row of a reduction of the last level that has any, in the order of rows.
+  void reduced(std::size_t index, std::vector<double>& rows) const;
+
+ private:
+  struct Stage {  ///< one kernel of the chain
+    const KernelInstance* gather = nullptr;
+  };
+  StencilWork work(Index level) const;
+  void gather(Index level);
+  /// Cells outside of what level `l` wrote follow.
+  void follow(Index level);
+
+  const stencil::Plan<T>& plan_;
+  Context& context_;
+  std::vector<Stage> stages_;
+  std::vector<DeviceHalo<T>> halos_;  ///< per field
+  std::vector<std::shared_ptr<std::byte>> reduced_;
+};
+
+}  // namespace spinloom::cuda
