@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "spinloom/core/error.hpp"
+#include "stencil/cuda/stencil_march.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -15,7 +16,7 @@ using Kind = Schedule::Kind;
 constexpr std::pair<Kind, const char*> kinds[] = {
     {Kind::naive, "naive"},         {Kind::sweep, "sweep"},     {Kind::overlapped, "overlapped"},
     {Kind::wavefront, "wavefront"}, {Kind::diamond, "diamond"}, {Kind::cuda, "cuda"},
-    {Kind::gather, "cuda gather"}};
+    {Kind::gather, "cuda gather"},  {Kind::march, "cuda march"}};
 
 Index number(const std::string& word, std::string_view digits) {
   Index value = 0;
@@ -52,6 +53,11 @@ std::string to_string(const Schedule& s) {
   add("width", s.width, plain.width);
   add("steps", s.steps, plain.steps);
   add("planes", s.planes, plain.planes);
+  add("points", s.points, plain.points);
+  add("depth", s.depth, plain.depth);
+  add("ahead", s.ahead, plain.ahead);
+  add("unroll", s.unroll, plain.unroll);
+  if (s.shuffle) text += " shuffle";
   if (s.block_x > 0 || s.block_y > 0) text += fmt::format(" block={}x{}", s.block_x, s.block_y);
   if (s.stream) text += " stream";
   if (s.prefetch) text += " prefetch";
@@ -103,6 +109,16 @@ Schedule parse_schedule(const std::string& text) {
       s.steps = static_cast<int>(value());
     else if (name == "planes")
       s.planes = static_cast<int>(value());
+    else if (name == "points")
+      s.points = static_cast<int>(value());
+    else if (name == "depth")
+      s.depth = static_cast<int>(value());
+    else if (name == "ahead")
+      s.ahead = static_cast<int>(value());
+    else if (name == "unroll")
+      s.unroll = static_cast<int>(value());
+    else if (word == "shuffle")
+      s.shuffle = true;
     else if (name == "block")
       std::tie(s.block_x, s.block_y) =
           block(word, equals == std::string::npos ? "" : word.substr(equals + 1));
@@ -164,13 +180,33 @@ std::optional<std::string> why_unreadable(const Definition& d, const GridLayout&
   return std::nullopt;
 }
 
-std::optional<std::string> why_illegal_on_gpu(const Schedule& s) {
-  if (s.rows > 0 || s.columns > 0 || s.width > 0 || s.steps != 1 || s.planes != 1 || s.stream || s.prefetch)
+std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& chain, const GridLayout& g,
+                                              const Schedule& s) {
+  const bool marches = s.kind == Kind::march;
+  if (s.columns > 0 || s.width > 0 || s.steps != 1 || s.planes != 1 || s.stream || s.prefetch)
     return fmt::format(
-        "'{}': rows, columns, width, steps, planes, stream and prefetch are for the host's schedules",
+        "'{}': columns, width, steps, planes, stream and prefetch are for the host's schedules",
         to_string(s));
   if ((s.block_x > 0) != (s.block_y > 0) || s.block_x * Index{s.block_y} > 1024)
     return fmt::format("block={}x{}: expected 1 to 1024 threads in all", s.block_x, s.block_y);
+  if (!marches) {
+    if (s.rows > 0 || s.depth > 0 || s.points > 0 || s.ahead >= 0 || s.unroll > 0 || s.shuffle)
+      return fmt::format("'{}': rows, depth, points, ahead, unroll and shuffle are for cuda march",
+                         to_string(s));
+    return std::nullopt;
+  }
+  if (s.block_x % 32 != 0)
+    return fmt::format("block={}x{}: march takes whole warps of 32 along x", s.block_x, s.block_y);
+  if (s.rows > 8 || s.ahead > 4 || s.unroll > 8 ||
+      (s.points != 0 && s.points != 1 && s.points != 2 && s.points != 4))
+    return fmt::format("'{}': expected up to 8 rows, 1, 2 or 4 points, 4 planes ahead, unroll=8",
+                       to_string(s));
+  if (g.plane_stride > (Index{1} << 31) - 1)
+    return fmt::format(
+        "march counts within a plane by 32 bits, and these planes have {} elements: use cuda gather",
+        g.plane_stride);
+  for (const Definition& d : chain)
+    if (const auto why = cuda::why_no_march(d.view())) return fmt::format("{}: {}", d.name, *why);
   return std::nullopt;
 }
 
@@ -194,9 +230,11 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
                         "'{}' is for grids on a GPU, and these lie on the host: construct them with a device",
                         to_string(s));
   if (is_for_gpu(s)) {
-    if (auto why = why_illegal_on_gpu(s)) return why;
-  } else if (s.block_x > 0 || s.block_y > 0) {
-    return "block is for GPUs; blocks of other kinds have rows and columns";
+    if (auto why = why_illegal_on_gpu(chain, g, s)) return why;
+  } else if (s.block_x > 0 || s.block_y > 0 || s.depth > 0 || s.points > 0 || s.ahead >= 0 || s.unroll > 0 ||
+             s.shuffle) {
+    return "block, points, depth, ahead, unroll and shuffle are for GPUs; blocks of other kinds have rows "
+           "and columns";
   }
   if (s.planes != 1 && s.planes != 2 && s.planes != 4)
     return fmt::format("planes={}: a row kernel computes 1, 2 or 4 planes at once", s.planes);

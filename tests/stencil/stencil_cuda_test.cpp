@@ -9,6 +9,7 @@
 #include "spinloom/stencil/linear.hpp"
 #include "spinloom/stencil/parse.hpp"
 #include "stencil/cuda/stencil_halo.hpp"
+#include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_text.hpp"
 #include "stencil/harness.hpp"
 
@@ -106,6 +107,31 @@ TEST(StencilCuda, BuiltinsHaveTheBitsOfTheReference) {
   }
 }
 
+TEST(StencilCuda, MarchesWithTheBitsOfTheReference) {
+  SPINLOOM_NEEDS(gpu);
+  const auto check = [](auto zero, const char* name, const char* schedule) {
+    using T = decltype(zero);
+    const auto chain = builtin_kernels<T>(name);
+    auto shapes = shapes_of(chain[0].view().rank);
+    if (chain[0].view().rank == 3) shapes.push_back({21, 19, 140});
+    expect_reference(chain, shapes, parse_schedule(schedule), name);
+  };
+  for (const char* name :
+       {"7-point", "27-point", "25-point", "wave", "diffusion", "perona-malik", "gradient", "5-point"}) {
+    check(float{}, name, "cuda march");
+    check(float{}, name, "cuda march block=64x2 rows=2 depth=5 ahead=2 unroll=2 shuffle");
+    check(double{}, name, "cuda march block=32x4 rows=3 depth=7 ahead=0");
+    check(double{}, name, "cuda march depth=4 shuffle");
+    if (HasFatalFailure()) return;
+  }
+  for (const char* name : {"7-point", "divergence"}) {
+    check(cfloat{}, name, "cuda march rows=2 shuffle");
+    check(cdouble{}, name, "cuda march depth=3");
+  }
+  expect_reference(builtin_kernels_in_double("27-point"), {{9, 6, 35}}, parse_schedule("cuda march shuffle"),
+                   "in double");
+}
+
 TEST(StencilCuda, ComputesFloatsInDouble) {
   SPINLOOM_NEEDS(gpu);
   for (const char* name : {"7-point", "27-point"})
@@ -179,7 +205,9 @@ TEST(StencilCuda, RandomFormulasHaveTheBitsOfTheReference) {
 TEST(StencilCuda, SumsAndMaximaHaveTheReferencesBits) {
   SPINLOOM_NEEDS(gpu);
   const Definition definition = parse_stencil(
-      "next(u0) = u0(0,0,0) + p0 * (u0(0,0,1) - u0(0,1,0)); sum(u0(0,0,0) * u0(0,0,0)); max(abs(u0(0,0,0)))").definition;
+                                    "next(u0) = u0(0,0,0) + p0 * (u0(0,0,1) - u0(0,1,0)); sum(u0(0,0,0) * "
+                                    "u0(0,0,0)); max(abs(u0(0,0,0)))")
+                                    .definition;
   const auto check = [&](auto zero, const Shape& shape) {
     using T = decltype(zero);
     Problem<T> problem{{make_interpreted_kernel<T>(definition)}, shape, {}, {0.125}, 2, 7};
@@ -255,6 +283,11 @@ TEST(StencilCudaKernels, CompileForEveryArchitecture) {
                                cuda::StencilNumbers::f32, {"BLOCK_X=64", "BLOCK_Y=4"}),
         capability);
   using Numbers = cuda::StencilNumbers;
+  for (const bool shuffle : {false, true})
+    for (const char* name : {"7-point", "25-point", "wave"})
+      compiles(cuda::march_instance(*builtin_kernels<float>(name)[0].definition, Numbers::f32,
+                                    {4, 2, 32, 8, 1, shuffle, 1}),
+               shuffle ? 90 : 75);
   const std::pair<const char*, Numbers> variants[] = {
       {"27-point", Numbers::f64}, {"wave", Numbers::f32_in_f64}, {"red-black", Numbers::f16_in_f32},
       {"gradient", Numbers::c32}, {"life", Numbers::f32},        {"divergence", Numbers::c64}};

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/memory_pool.hpp"
@@ -29,19 +31,43 @@ Grid one_row_of_blocks(Index count) {
   return {static_cast<unsigned>(count)};
 }
 
+/// What a schedule leaves open.
+MarchShape complete(const stencil::Schedule& s, Index element_bytes, bool is_2d) {
+  MarchShape shape;
+  shape.points =
+      s.points > 0 ? s.points : static_cast<int>(std::max<Index>(1, std::min<Index>(4, 16 / element_bytes)));
+  shape.rows = is_2d ? 1 : s.rows > 0 ? static_cast<int>(s.rows) : 1;
+  shape.block_x = s.block_x > 0 ? s.block_x : 32;
+  shape.block_y = s.block_y > 0 ? s.block_y : is_2d ? 1 : 8;
+  shape.ahead = s.ahead >= 0 ? s.ahead : 1;
+  shape.unroll = s.unroll > 0 ? s.unroll : 1;
+  shape.shuffle = s.shuffle;
+  return shape;
+}
+
 }  // namespace
 
 template <class T>
 StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     : plan_(plan), context_(context(plan.layout.device.index)) {
+  const stencil::Schedule& s = plan.schedule;
   for (const auto& kernel : plan.chain) {
     Stage stage;
-    const Index x = plan.schedule.block_x, y = plan.schedule.block_y;
-    stage.gather = &stencil_instance(
-        stencil_gather_source, *kernel.definition, stencil_numbers<T>(kernel.in_double),
-        {fmt::format("BLOCK_X={}", x == 0 ? 64 : x), fmt::format("BLOCK_Y={}", y == 0 ? 4 : y)});
-    const ProgramView p = kernel.view();
-    context_.modules().function(*stage.gather, p.reduction_count > 0 ? "gather_reduced" : "gather");
+    const auto numbers = stencil_numbers<T>(kernel.in_double);
+    if (s.kind == stencil::Schedule::Kind::march) {
+      stage.kernel = "march";
+      stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
+      stage.depth = s.depth > 0 ? s.depth : 128;
+      stage.instance = &march_instance(*kernel.definition, numbers, stage.march);
+    } else {
+      if (kernel.view().reduction_count > 0) stage.kernel = "gather_reduced";
+      stage.march.block_x = s.block_x == 0 ? 64 : s.block_x;
+      stage.march.block_y = s.block_y == 0 ? 4 : s.block_y;
+      stage.instance = &stencil_instance(
+          stencil_gather_source, *kernel.definition, numbers,
+          {fmt::format("BLOCK_X={}", stage.march.block_x), fmt::format("BLOCK_Y={}", stage.march.block_y)});
+    }
+    context_.modules().function(*stage.instance, stage.kernel);
     stages_.push_back(stage);
   }
   for (std::size_t r = 0; r < plan.reduced.size(); ++r)
@@ -90,22 +116,24 @@ StencilWork StencilEngine<T>::work(Index l) const {
 }
 
 template <class T>
-void StencilEngine<T>::gather(Index l) {
-  const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
-  const ProgramView p = plan_.chain[k].view();
-  const StencilWork w = work(l);
-  const Index rows = w.nz * w.ny;
-  if (p.reduction_count > 0) {
-    launch(context_, *stages_[k].gather, "gather_reduced", one_row_of_blocks(blocks_of(rows, reduced_rows)),
-           {256}, 0, w);
-    return;
-  }
-  const Index x = plan_.schedule.block_x == 0 ? 64 : plan_.schedule.block_x,
-              y = plan_.schedule.block_y == 0 ? 4 : plan_.schedule.block_y;
-  const Index columns = p.red_black ? (w.nx + 1) / 2 : w.nx;
-  launch(context_, *stages_[k].gather, "gather",
+void StencilEngine<T>::gather(const Stage& stage, const StencilWork& w, bool half_of_points) {
+  const Index rows = w.nz * w.ny, x = stage.march.block_x, y = stage.march.block_y;
+  if (stage.kernel == std::string_view("gather_reduced"))
+    return launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(blocks_of(rows, reduced_rows)),
+                  {256}, 0, w);
+  const Index columns = half_of_points ? (w.nx + 1) / 2 : w.nx;
+  launch(context_, *stage.instance, stage.kernel,
          one_row_of_blocks(blocks_of(columns, x) * blocks_of(rows, y)),
          {static_cast<unsigned>(x), static_cast<unsigned>(y)}, 0, w);
+}
+
+template <class T>
+void StencilEngine<T>::march(const Stage& stage, const StencilWork& w) {
+  const MarchShape& s = stage.march;
+  const Index tiles = blocks_of(w.nx, s.block_x * s.points) * blocks_of(w.ny, s.block_y * s.rows) *
+                      blocks_of(w.nz, stage.depth);
+  launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles),
+         {static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)}, 0, w, stage.depth);
 }
 
 template <class T>
@@ -120,7 +148,11 @@ void StencilEngine<T>::follow(Index l) {
 template <class T>
 void StencilEngine<T>::advance(Index first_level, Index levels) {
   for (Index l = first_level; l < first_level + levels; ++l) {
-    gather(l);
+    const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
+    if (plan_.schedule.kind == stencil::Schedule::Kind::march)
+      march(stages_[k], work(l));
+    else
+      gather(stages_[k], work(l), plan_.chain[k].view().red_black);
     follow(l);
   }
 }

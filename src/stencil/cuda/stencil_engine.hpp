@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/context.hpp"
 #include "stencil/cuda/stencil_halo.hpp"
-#include "stencil/cuda/stencil_text.hpp"
+#include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
 
@@ -25,10 +25,14 @@ class StencilEngine {
 
  private:
   struct Stage {  ///< one kernel of the chain
-    const KernelInstance* gather = nullptr;
+    const KernelInstance* instance = nullptr;
+    const char* kernel = "gather";
+    MarchShape march;
+    Index depth = 0;  ///< planes of a block that marches
   };
   StencilWork work(Index level) const;
-  void gather(Index level);
+  void gather(const Stage& stage, const StencilWork& work, bool half_of_points);
+  void march(const Stage& stage, const StencilWork& work);
   /// Cells outside of what level `l` wrote follow.
   void follow(Index level);
 

@@ -41,5 +41,9 @@ std::string stencil_text(const stencil::Definition& definition, StencilNumbers n
 const KernelInstance& stencil_instance(const KernelSource& skeleton, const stencil::Definition& definition,
                                        StencilNumbers numbers, std::vector<std::string> defines,
                                        int minimum_architecture = 75);
+/// The same with a text of the caller's own in that place.
+const KernelInstance& stencil_instance(const KernelSource& skeleton, const stencil::Definition& definition,
+                                       const std::string& text, std::vector<std::string> defines,
+                                       int minimum_architecture = 75);
 
 }  // namespace spinloom::cuda

@@ -135,6 +135,65 @@ struct Convert<Complex<R>, Complex<R>> {
   static STENCIL_OP Complex<R> narrowed(R v) { return {v, 0}; }
 };
 
+// Neighbouring points along x, in one access of at most 16 bytes.
+template <class S, int V>
+struct alignas(sizeof(S) * V) Pack {
+  S at[V];
+};
+template <int bytes>
+struct Bits;
+template <>
+struct Bits<16> {
+  typedef int4 Type;
+};
+template <>
+struct Bits<8> {
+  typedef int2 Type;
+};
+template <>
+struct Bits<4> {
+  typedef int Type;
+};
+template <>
+struct Bits<2> {
+  typedef short Type;
+};
+template <int V, class S>
+STENCIL_OP Pack<S, V> load_pack(const S* p) {
+  union {
+    typename Bits<sizeof(S) * V>::Type bits;
+    Pack<S, V> pack;
+  } both = {*(const typename Bits<sizeof(S) * V>::Type*)p};
+  return both.pack;
+}
+// The first `count` of them, marked as what nobody reads soon.
+template <int V, class S>
+STENCIL_OP void store_pack(S* p, Pack<S, V> v, Index count) {
+  if (count >= V) {
+    union {
+      Pack<S, V> pack;
+      typename Bits<sizeof(S) * V>::Type bits;
+    } both = {v};
+    __stcs((typename Bits<sizeof(S) * V>::Type*)p, both.bits);
+  } else {
+#pragma unroll
+    for (int l = 0; l < V; ++l)
+      if (l < count) p[l] = v.at[l];
+  }
+}
+STENCIL_OP float below_lane(float v, int lanes) { return __shfl_up_sync(0xffffffffu, v, lanes); }
+STENCIL_OP double below_lane(double v, int lanes) { return __shfl_up_sync(0xffffffffu, v, lanes); }
+STENCIL_OP float above_lane(float v, int lanes) { return __shfl_down_sync(0xffffffffu, v, lanes); }
+STENCIL_OP double above_lane(double v, int lanes) { return __shfl_down_sync(0xffffffffu, v, lanes); }
+template <class R>
+STENCIL_OP Complex<R> below_lane(Complex<R> v, int lanes) {
+  return {below_lane(v.re, lanes), below_lane(v.im, lanes)};
+}
+template <class R>
+STENCIL_OP Complex<R> above_lane(Complex<R> v, int lanes) {
+  return {above_lane(v.re, lanes), above_lane(v.im, lanes)};
+}
+
 // What every kernel of a stencil is given, as in stencil_work.hpp. Pointers are to the point (0, 0, 0).
 struct StencilWork {
   const void* in[20];  // of each read
