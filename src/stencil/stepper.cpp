@@ -93,9 +93,8 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
   for (const auto& f : fields) boundaries.push_back(f.current->boundaries());
   if (const auto why = why_illegal(definitions, plan.layout, boundaries, schedule)) throw ArgumentError(*why);
   const Index line = 64 / static_cast<Index>(sizeof(T));
-  if (plan.layout.device.kind == DeviceKind::cuda &&
-      (schedule.kind == Schedule::Kind::naive || schedule.kind == Schedule::Kind::cuda))
-    plan.schedule.kind = Schedule::Kind::gather;
+  if (plan.layout.device.kind == DeviceKind::cuda && schedule.kind == Schedule::Kind::naive)
+    plan.schedule.kind = Schedule::Kind::cuda;
   plan.schedule.columns = (schedule.columns + line - 1) / line * line;
 
   int params = 0;
@@ -246,7 +245,7 @@ void Stepper<T>::run(Index steps, const Progress& progress) {
     state_->copy_halos();
   const auto& n = state_->plan.layout.n;
   if (n[0] * n[1] * n[2] == 0) return;
-  const Index batch = state_->batch();
+  const Index batch = engine != nullptr ? 16 : state_->batch();
   for (Index done = 0; done < steps;) {
     check_interrupt();
     const Index part = std::min(batch, steps - done);

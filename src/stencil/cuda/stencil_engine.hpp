@@ -17,8 +17,14 @@ class StencilEngine {
   /// The plan outlives the engine. Kernels are compiled here. Errors: ArgumentError for what a GPU does not do.
   explicit StencilEngine(const stencil::Plan<T>& plan);
 
+  ~StencilEngine();
+  StencilEngine(const StencilEngine&) = delete;
+  StencilEngine& operator=(const StencilEngine&) = delete;
+
   /// A run starts: halos are filled by the fields' rules as they are now, also those of second arrays.
   void start();
+  /// Issues the levels' work. At most the work of the call before is under way then, so that an interrupt between calls
+  /// ends a run soon.
   void advance(Index first_level, Index levels);
   /// Values per row of a reduction of the last level that has any, in the order of rows.
   void reduced(std::size_t index, std::vector<double>& rows) const;
@@ -26,7 +32,7 @@ class StencilEngine {
  private:
   struct Stage {  ///< one kernel of the chain
     const KernelInstance* instance = nullptr;
-    const char* kernel = "gather";
+    const char* kernel = "gather";  ///< its name, which says how it is started
     MarchShape march;
     Index depth = 0;  ///< planes of a block that marches
   };
@@ -41,6 +47,8 @@ class StencilEngine {
   std::vector<Stage> stages_;
   std::vector<DeviceHalo<T>> halos_;  ///< per field
   std::vector<std::shared_ptr<std::byte>> reduced_;
+  EventHandle done_[2] = {nullptr, nullptr};
+  int turn_ = 0;
 };
 
 }  // namespace spinloom::cuda
