@@ -14,9 +14,9 @@ namespace {
 
 using Kind = Schedule::Kind;
 constexpr std::pair<Kind, const char*> kinds[] = {
-    {Kind::naive, "naive"},         {Kind::sweep, "sweep"},     {Kind::overlapped, "overlapped"},
-    {Kind::wavefront, "wavefront"}, {Kind::diamond, "diamond"}, {Kind::cuda, "cuda"},
-    {Kind::gather, "cuda gather"},  {Kind::march, "cuda march"}};
+    {Kind::naive, "naive"},         {Kind::sweep, "sweep"},      {Kind::overlapped, "overlapped"},
+    {Kind::wavefront, "wavefront"}, {Kind::diamond, "diamond"},  {Kind::cuda, "cuda"},
+    {Kind::gather, "cuda gather"},  {Kind::march, "cuda march"}, {Kind::ring, "cuda ring"}};
 
 Index number(const std::string& word, std::string_view digits) {
   Index value = 0;
@@ -57,6 +57,7 @@ std::string to_string(const Schedule& s) {
   add("depth", s.depth, plain.depth);
   add("ahead", s.ahead, plain.ahead);
   add("unroll", s.unroll, plain.unroll);
+  add("blocks", s.blocks, plain.blocks);
   if (s.shuffle) text += " shuffle";
   if (s.block_x > 0 || s.block_y > 0) text += fmt::format(" block={}x{}", s.block_x, s.block_y);
   if (s.stream) text += " stream";
@@ -117,6 +118,8 @@ Schedule parse_schedule(const std::string& text) {
       s.ahead = static_cast<int>(value());
     else if (name == "unroll")
       s.unroll = static_cast<int>(value());
+    else if (name == "blocks")
+      s.blocks = static_cast<int>(value());
     else if (word == "shuffle")
       s.shuffle = true;
     else if (name == "block")
@@ -182,7 +185,7 @@ std::optional<std::string> why_unreadable(const Definition& d, const GridLayout&
 
 std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& chain, const GridLayout& g,
                                               const Schedule& s) {
-  const bool marches = s.kind == Kind::march;
+  const bool marches = s.kind == Kind::march || s.kind == Kind::ring;
   if (s.columns > 0 || s.width > 0 || s.steps != 1 || s.planes != 1 || s.stream || s.prefetch)
     return fmt::format(
         "'{}': columns, width, steps, planes, stream and prefetch are for the host's schedules",
@@ -190,7 +193,8 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
   if ((s.block_x > 0) != (s.block_y > 0) || s.block_x * Index{s.block_y} > 1024)
     return fmt::format("block={}x{}: expected 1 to 1024 threads in all", s.block_x, s.block_y);
   if (!marches) {
-    if (s.rows > 0 || s.depth > 0 || s.points > 0 || s.ahead >= 0 || s.unroll > 0 || s.shuffle)
+    if (s.rows > 0 || s.depth > 0 || s.points > 0 || s.ahead >= 0 || s.unroll > 0 || s.blocks > 0 ||
+        s.shuffle)
       return fmt::format("'{}': rows, depth, points, ahead, unroll and shuffle are for cuda march",
                          to_string(s));
     return std::nullopt;
@@ -201,6 +205,9 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
       (s.points != 0 && s.points != 1 && s.points != 2 && s.points != 4))
     return fmt::format("'{}': expected up to 8 rows, 1, 2 or 4 points, 4 planes ahead, unroll=8",
                        to_string(s));
+  if (s.kind == Kind::ring && s.ahead == 0)
+    return "ahead=0: a ring is filled at least one plane before its use";
+  if (s.blocks > 16) return fmt::format("blocks={}: expected up to 16", s.blocks);
   if (g.plane_stride > (Index{1} << 31) - 1)
     return fmt::format(
         "march counts within a plane by 32 bits, and these planes have {} elements: use cuda gather",

@@ -116,12 +116,15 @@ TEST(StencilCuda, MarchesWithTheBitsOfTheReference) {
     if (chain[0].view().rank == 3) shapes.push_back({21, 19, 140});
     expect_reference(chain, shapes, parse_schedule(schedule), name);
   };
-  for (const char* name :
-       {"7-point", "27-point", "25-point", "wave", "diffusion", "perona-malik", "gradient", "5-point"}) {
+  for (const char* name : {"7-point", "27-point", "25-point", "wave", "diffusion", "perona-malik", "gradient",
+                           "5-point", "life"}) {
     check(float{}, name, "cuda march");
     check(float{}, name, "cuda march block=64x2 rows=2 depth=5 ahead=2 unroll=2 shuffle");
     check(double{}, name, "cuda march block=32x4 rows=3 depth=7 ahead=0");
     check(double{}, name, "cuda march depth=4 shuffle");
+    check(float{}, name, "cuda ring");
+    check(float{}, name, "cuda ring block=32x4 rows=2 depth=5 ahead=2 shuffle");
+    check(double{}, name, "cuda ring block=32x3 depth=7");
     if (HasFatalFailure()) return;
   }
   for (const char* name : {"7-point", "divergence"}) {
@@ -283,11 +286,12 @@ TEST(StencilCudaKernels, CompileForEveryArchitecture) {
                                cuda::StencilNumbers::f32, {"BLOCK_X=64", "BLOCK_Y=4"}),
         capability);
   using Numbers = cuda::StencilNumbers;
-  for (const bool shuffle : {false, true})
+  for (const bool ring : {false, true})
     for (const char* name : {"7-point", "25-point", "wave"})
-      compiles(cuda::march_instance(*builtin_kernels<float>(name)[0].definition, Numbers::f32,
-                                    {4, 2, 32, 8, 1, shuffle, 1}),
-               shuffle ? 90 : 75);
+      compiles(*cuda::march_kernel(*builtin_kernels<float>(name)[0].definition, Numbers::f32,
+                                   {.rows = 2, .shuffle = !ring, .ring = ring})
+                    .instance,
+               ring ? 90 : 75);
   const std::pair<const char*, Numbers> variants[] = {
       {"27-point", Numbers::f64}, {"wave", Numbers::f32_in_f64}, {"red-black", Numbers::f16_in_f32},
       {"gradient", Numbers::c32}, {"life", Numbers::f32},        {"divergence", Numbers::c64}};

@@ -42,6 +42,8 @@ MarchShape complete(const stencil::Schedule& s, Index element_bytes, bool is_2d)
   shape.ahead = s.ahead >= 0 ? s.ahead : 1;
   shape.unroll = s.unroll > 0 ? s.unroll : 1;
   shape.shuffle = s.shuffle;
+  shape.ring = s.kind == stencil::Schedule::Kind::ring;
+  shape.blocks = s.blocks > 0 ? s.blocks : 1;
   return shape;
 }
 
@@ -56,11 +58,23 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     const auto numbers = stencil_numbers<T>(kernel.in_double);
     const bool may_march = s.kind == stencil::Schedule::Kind::cuda && !why_no_march(kernel.view()) &&
                            plan.layout.plane_stride < (Index{1} << 31);
-    if (s.kind == stencil::Schedule::Kind::march || may_march) {
-      stage.kernel = "march";
+    if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring || may_march) {
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
       stage.depth = s.depth > 0 ? s.depth : 128;
-      stage.instance = &march_instance(*kernel.definition, numbers, stage.march);
+      stage.kernel = stage.march.ring ? "ring" : "march";
+      const MarchKernel made = march_kernel(*kernel.definition, numbers, stage.march);
+      stage.instance = made.instance;
+      stage.shared_bytes = made.shared_bytes;
+      const DeviceFacts& facts = context_.facts();
+      if (stage.march.ring && facts.capability < 90)
+        throw ArgumentError(fmt::format("{}: {} lacks the bulk copies that cuda ring needs; use cuda march",
+                                        kernel.definition->name, facts.name));
+      if (stage.shared_bytes > facts.shared_memory_bytes)
+        throw ArgumentError(fmt::format(
+            "{}: a block of '{}' needs {} bytes of shared memory, {} has {}; choose a smaller block, fewer "
+            "rows or ahead=1",
+            kernel.definition->name, to_string(s), stage.shared_bytes, facts.name,
+            facts.shared_memory_bytes));
     } else {
       if (kernel.view().reduction_count > 0) stage.kernel = "gather_reduced";
       stage.march.block_x = s.block_x == 0 ? 64 : s.block_x;
@@ -69,7 +83,7 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
           stencil_gather_source, *kernel.definition, numbers,
           {fmt::format("BLOCK_X={}", stage.march.block_x), fmt::format("BLOCK_Y={}", stage.march.block_y)});
     }
-    context_.modules().function(*stage.instance, stage.kernel);
+    context_.modules().function(*stage.instance, stage.kernel, stage.shared_bytes);
     stages_.push_back(stage);
   }
   for (std::size_t r = 0; r < plan.reduced.size(); ++r)
@@ -135,7 +149,8 @@ void StencilEngine<T>::march(const Stage& stage, const StencilWork& w) {
   const Index tiles = blocks_of(w.nx, s.block_x * s.points) * blocks_of(w.ny, s.block_y * s.rows) *
                       blocks_of(w.nz, stage.depth);
   launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles),
-         {static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)}, 0, w, stage.depth);
+         {static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)}, stage.shared_bytes, w,
+         stage.depth);
 }
 
 template <class T>
@@ -153,7 +168,7 @@ void StencilEngine<T>::advance(Index first_level, Index levels) {
   if (done_[turn_] != nullptr) SPINLOOM_CUDA(EventSynchronize, done_[turn_]);
   for (Index l = first_level; l < first_level + levels; ++l) {
     const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
-    if (stages_[k].kernel == std::string_view("march"))
+    if (stages_[k].depth > 0)
       march(stages_[k], work(l));
     else
       gather(stages_[k], work(l), plan_.chain[k].view().red_black);

@@ -34,6 +34,7 @@ class StencilEngine {
     const KernelInstance* instance = nullptr;
     const char* kernel = "gather";  ///< its name, which says how it is started
     MarchShape march;
+    std::size_t shared_bytes = 0;
     Index depth = 0;  ///< planes of a block that marches
   };
   StencilWork work(Index level) const;

@@ -9,7 +9,7 @@
 
 namespace spinloom::cuda {
 
-extern const KernelSource stencil_march_source;
+extern const KernelSource stencil_march_source, stencil_ring_source;
 
 using namespace stencil;
 
@@ -50,6 +50,7 @@ class MarchPrinter {
     for (const Output& o : d.outputs)
       for (int y = 0; y < s.rows; ++y)
         for (int x = 0; x < s.points; ++x) scout.value(o.root, y, x);
+    element_bytes_ = stencil_bytes(numbers);
     for (auto& [key, row] : rows_)
       for (const auto& [x, planes] : row.points) {
         for (const int z : {planes.bottom, planes.top}) {
@@ -60,44 +61,65 @@ class MarchPrinter {
       }
   }
 
+  std::size_t shared_bytes() const { return shared_bytes_; }
+
   std::string print() {
+    if (s_.ring) plan_rings();
     for (const auto& [key, row] : rows_) prepare(row);
     for (int y = 0; y < s_.rows; ++y) note_row(y);
     std::string all = printer_.head();
-    all +=
-        "STENCIL_OP void march_planes(const StencilWork& w, int x0, int y0, Index z0, Index z1, int lane) "
-        "{\n";
+    const Reach reach = d_.view().reach();
+    all += fmt::format(
+        "STENCIL_OP void march_planes(const StencilWork& w, int {0}0, int {1}0, Index z0, Index z1, int "
+        "lane) {{\n",
+        s_.ring ? "tile_x" : "x", s_.ring ? "tile_y" : "y");
+    if (s_.ring)
+      all += fmt::format("  const int x0 = tile_x0 + threadIdx.x * {}, y0 = tile_y0 + threadIdx.y * {};\n",
+                         s_.points, s_.rows);
     all += "  const Real* const p = (const Real*)w.params;\n";
-    all += fmt::format("  const int last = (int)(w.nx - 1 + {}) / {} * {}, x = min(x0, last);\n",
-                       d_.view().reach().high[2], s_.points, s_.points);
+    all += fmt::format("  const int last = (int)(w.nx - 1 + {0}) / {1} * {1}, x = min(x0, last);\n",
+                       reach.high[2], s_.points);
     for (const int y : row_offsets_)
       all += fmt::format("  const int o{} = min(y0 + {}, (int)w.ny - 1 + {}) * (int)w.row + x;\n",
-                         y + max_radius, y, d_.view().reach().high[1]);
-    for (int m = 1; m <= packs_beside(); ++m)
-      all +=
-          fmt::format("  const int left{0} = min(x0 - {1}, last) - x, right{0} = min(x0 + {1}, last) - x;\n",
-                      m, m * s_.points);
-    if (s_.shuffle && packs_beside() > 0)
-      for (int m = 1; m <= packs_beside(); ++m)
+                         y + max_radius, y, reach.high[1]);
+    for (int m = 1; m <= packs_beside(); ++m) {
+      all += s_.ring
+                 ? fmt::format("  const int left{0} = -{1}, right{0} = {1};\n", m, m * s_.points)
+                 : fmt::format(
+                       "  const int left{0} = min(x0 - {1}, last) - x, right{0} = min(x0 + {1}, last) - x;\n",
+                       m, m * s_.points);
+      if (s_.shuffle)
         all += fmt::format(
             "  const bool is_edge{0} = lane < {0} || lane >= {1};\n  const int edge{0} = lane < {0} ? "
-            "left{0} : right{0};\n",
+            "left{0} : "
+            "right{0};\n",
             m, 32 - m);
+    }
     all += declared_;
     all += fmt::format("  Index z = z0 - {};\n", lead_);
     for (const auto& [r, top] : planes_)
-      all += fmt::format("  const Storage* q{0}_{1} = (const Storage*)w.in[{0}] + (z + {2}) * w.plane;\n", r,
-                         top + max_radius, top + s_.ahead);
+      all +=
+          rings_.count(r) != 0
+              ? fmt::format("  int k{}_{} = {};\n", r, top + max_radius,
+                            slot_at_start(top) * rings_.at(r).plane)
+              : fmt::format("  const Storage* q{0}_{1} = (const Storage*)w.in[{0}] + (z + {2}) * w.plane;\n",
+                            r, top + max_radius, top + ahead_of(r));
     for (std::size_t o = 0; o < d_.outputs.size(); ++o)
       all += fmt::format("  Storage* to{0} = (Storage*)w.out[{0}] + z * w.plane;\n", o);
+    all += rings_start();
     all += fmt::format("#pragma unroll {}\n  for (; z < z1; ++z) {{\n", s_.unroll);
+    all += rings_turn();
     all += shifted_;
-    for (const auto& [lead, text] : loads_)
-      all += fmt::format("  if (z >= z0 - {}{}) {{\n{}  }}\n", lead,
-                         s_.ahead > 0 ? fmt::format(" && z + {} < z1", s_.ahead) : "", text);
+    for (const auto& [key, text] : loads_)
+      all += fmt::format("  if (z >= z0 - {}{}) {{\n{}  }}\n", key.first,
+                         key.second > 0 ? fmt::format(" && z + {} < z1", key.second) : "", text);
     all += arrived_;
     all += "  if (z >= z0) {\n" + computed() + "  }\n";
-    for (const auto& [r, top] : planes_) all += fmt::format("  q{}_{} += w.plane;\n", r, top + max_radius);
+    for (const auto& [r, top] : planes_)
+      all += rings_.count(r) != 0
+                 ? fmt::format("  k{0}_{1} = k{0}_{1} == {2} ? 0 : k{0}_{1} + {3};\n", r, top + max_radius,
+                               (slots_ - 1) * rings_.at(r).plane, rings_.at(r).plane)
+                 : fmt::format("  q{}_{} += w.plane;\n", r, top + max_radius);
     for (std::size_t o = 0; o < d_.outputs.size(); ++o) all += fmt::format("  to{} += w.plane;\n", o);
     return all + "  }\n}\n";
   }
@@ -124,22 +146,131 @@ class MarchPrinter {
     }
   }
 
+  /// Planes from the fetch into registers to the use.
+  int ahead_of(int read) const { return rings_.count(read) != 0 ? 0 : s_.ahead; }
+
   void load(const Row& row, const Planes& planes, const std::string& text) {
-    const int lead = planes.top + s_.ahead - planes.bottom;
+    const int ahead = ahead_of(row.read), lead = planes.top + ahead - planes.bottom;
     lead_ = std::max(lead_, lead);
     planes_.insert({row.read, planes.top});
     note_row(row.y);
-    loads_[lead] += text;
+    loads_[{lead, ahead}] += text;
   }
   std::string from(const Row& row, int top, const std::string& beside = "") const {
+    if (const auto found = rings_.find(row.read); found != rings_.end())
+      return fmt::format("ring{0} + k{0}_{1} + {2}{3}", row.read, top + max_radius,
+                         row.y * found->second.pitch, beside);
     return fmt::format("q{}_{} + o{}{}", row.read, top + max_radius, row.y + max_radius, beside);
   }
   /// What was fetched `ahead` planes before it arrives is kept in registers as it came.
-  void queue(const std::string& type, const std::string& stem) {
-    for (int d = 0; d <= s_.ahead; ++d) {
+  void queue(const Row& row, const std::string& type, const std::string& stem) {
+    const int ahead = ahead_of(row.read);
+    for (int d = 0; d <= ahead; ++d) {
       declare(type, fmt::format("{}_{}", stem, d));
-      if (d < s_.ahead) shifted_ += fmt::format("  {0}_{1} = {0}_{2};\n", stem, d, d + 1);
+      if (d < ahead) shifted_ += fmt::format("  {0}_{1} = {0}_{2};\n", stem, d, d + 1);
     }
+  }
+
+  /// Planes of one read in shared memory: rows of the tile with what is read around it.
+  struct Ring {
+    int left = 0, above = 0, rows = 0, pitch = 0, plane = 0;  ///< elements and rows
+    std::size_t offset = 0;                                   ///< bytes
+  };
+
+  /// Reads that neighbouring threads share get a ring; all rings turn together.
+  void plan_rings() {
+    const int pack = std::max(1, 16 / element_bytes_);
+    int lowest = 1000;
+    for (const auto& [key, row] : rows_) {
+      bool is_shared = row.y < 0 || row.y >= s_.rows || row.beside.any();
+      for (const auto& [other_key, other] : rows_)
+        is_shared = is_shared ||
+                    (other.read == row.read && (other.y < 0 || other.y >= s_.rows || other.beside.any()));
+      if (!is_shared) continue;
+      Ring& ring = rings_[row.read];
+      ring.above = std::max(ring.above, -row.y);
+      ring.rows = std::max(ring.rows, row.y - s_.rows + 1);  // below, so far
+      for (const auto& [x, planes] : row.points) {
+        ring.left = std::max(ring.left, -x);
+        ring.pitch = std::max(ring.pitch, x - s_.points + 1);  // right, so far
+      }
+      newest_ = std::max(newest_, row.own.top);
+      oldest_ = std::min(oldest_, row.own.bottom);
+      lowest = std::min(lowest, row.own.top);
+      if (row.beside.any()) lowest = std::min(lowest, row.beside.top);
+    }
+    if (rings_.empty()) return;
+    slots_ = newest_ - lowest + 1 + s_.ahead;
+    lead_ = newest_ - oldest_;
+    shared_bytes_ = 128;  // barriers
+    const auto rounded = [&](int n) { return (n + pack - 1) / pack * pack; };
+    for (auto& [read, ring] : rings_) {
+      ring.left = std::max(rounded(ring.left), packs_beside() * s_.points);
+      ring.pitch =
+          s_.block_x * s_.points + ring.left + std::max(rounded(ring.pitch), packs_beside() * s_.points);
+      ring.rows += s_.block_y * s_.rows + ring.above;
+      ring.plane = ring.pitch * ring.rows;
+      ring.offset = shared_bytes_;
+      shared_bytes_ += (static_cast<std::size_t>(ring.plane * slots_ * element_bytes_) + 127) / 128 * 128;
+    }
+  }
+  int slot_at_start(int top) const { return ((top - lead_ - oldest_) % slots_ + slots_) % slots_; }
+
+  /// Barriers are made, and the first planes asked for.
+  std::string rings_start() const {
+    if (rings_.empty()) return "";
+    std::string all =
+        "  extern __shared__ __align__(128) unsigned char shared[];\n"
+        "  unsigned long long* const full = (unsigned long long*)shared;\n"
+        "  const int thread = threadIdx.y * BLOCK_X + threadIdx.x;\n"
+        "  if (thread < " +
+        std::to_string(slots_) + ") init_barrier(full + thread);\n";
+    std::string bytes, copies;
+    for (const auto& [r, ring] : rings_) {
+      all += fmt::format(
+          "  Storage* const tile{0} = (Storage*)(shared + {1});\n"
+          "  const Storage* const ring{0} = tile{0} + (threadIdx.y * {2} + {3}) * {4} + threadIdx.x * {5} + "
+          "{6};\n"
+          "  const int rows{0} = min({7}, (int)w.ny + {8} - tile_y0);\n"
+          "  const unsigned bytes{0} = min({4}, (int)(w.nx - 1 + {9}) / {10} * {10} + {10} - tile_x0 + {6}) "
+          "* {11};\n"
+          "  const Storage* const source{0} = (const Storage*)w.in[{0}] - {3} * w.row + tile_y0 * w.row + "
+          "tile_x0 - {6};\n",
+          r, ring.offset, s_.rows, ring.above, ring.pitch, s_.points, ring.left, ring.rows,
+          ring.above + d_.view().reach().high[1], d_.view().reach().high[2],
+          std::max(s_.points, 16 / element_bytes_), element_bytes_);
+      bytes += fmt::format("{}rows{} * bytes{}", bytes.empty() ? "" : " + ", r, r);
+      copies += fmt::format(
+          "    for (int row = lane; row < rows{0}; row += 32)\n"
+          "      bulk_copy(tile{0} + slot * {1} + row * {2}, source{0} + plane * w.plane + row * w.row, "
+          "bytes{0}, full + slot);\n",
+          r, ring.plane, ring.pitch);
+    }
+    // A warp asks for the rows of a plane; planes go to the slots in turn.
+    all += fmt::format(
+        "  const auto fetch = [&](Index plane, int slot) {{\n"
+        "    if (lane == 0) expect_bytes(full + slot, {});\n    __syncwarp();\n{}  }};\n"
+        "  asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n"
+        "  __syncthreads();\n"
+        "  const Index end = z1 + {};\n"
+        "  if (thread < 32)\n    for (int d = 0; d < {}; ++d)\n      if (z0 + {} + d < end) fetch(z0 + {} + "
+        "d, d);\n"
+        "  int newest = 0, freed = {};\n  unsigned parity = 0;\n",
+        bytes, copies, newest_, s_.ahead, oldest_, oldest_, s_.ahead % slots_);
+    return all;
+  }
+  /// A plane has arrived, and one is asked for in the place of the oldest, which everybody has left.
+  std::string rings_turn() const {
+    if (rings_.empty()) return "";
+    return fmt::format(
+        "  {0}{{\n"
+        "  wait_for(full + newest, parity);\n"
+        "  __syncthreads();\n"
+        "  if (thread < 32 && z + {1} < end) fetch(z + {1}, freed);\n"
+        "  if (++newest == {2}) newest = 0, parity ^= 1;\n"
+        "  if (++freed == {2}) freed = 0;\n  }}\n",
+        lead_ > newest_ - oldest_ ? fmt::format("if (z >= z0 - {}) ", newest_ - oldest_) : "",
+        newest_ + s_.ahead, slots_);
   }
 
   void prepare(const Row& row) {
@@ -151,9 +282,9 @@ class MarchPrinter {
       if (s_.shuffle && row.beside.any()) planes.bottom = std::min(planes.bottom, row.beside.top);
       chain(row, x, planes, top);
     }
-    queue(pack, own);
+    queue(row, pack, own);
     load(row, row.own,
-         fmt::format("    {}_{} = load_pack<{}>({});\n", own, s_.ahead, s_.points, from(row, top)));
+         fmt::format("    {}_{} = load_pack<{}>({});\n", own, ahead_of(row.read), s_.points, from(row, top)));
     for (int x = 0; x < s_.points; ++x)
       arrived_ += fmt::format("  {} = Convert<Value, Storage>::widened({}_0.at[{}]);\n",
                               name(row.read, row.y, top, x), own, x);
@@ -176,16 +307,17 @@ class MarchPrinter {
                                              stem(row), m);
         if (!other_side) {
           // One point of a neighbour needs no pack of it.
-          queue(pack, edge);
+          queue(row, pack, edge);
           const std::string at = fmt::format(" + {}{}", s_.shuffle ? "edge" : side < 0 ? "left" : "right", m);
           const std::string condition = s_.shuffle ? fmt::format("if (is_edge{}) ", m) : "";
           if (!s_.shuffle && places.size() == 1) {
             const int l = places[0] - side * m * V;
             load(row, row.beside,
-                 fmt::format("    {0}_{1}.at[{2}] = ({3})[{2}];\n", edge, s_.ahead, l, from(row, top, at)));
+                 fmt::format("    {0}_{1}.at[{2}] = ({3})[{2}];\n", edge, ahead_of(row.read), l,
+                             from(row, top, at)));
           } else {
             load(row, row.beside,
-                 fmt::format("    {}{}_{} = load_pack<{}>({});\n", condition, edge, s_.ahead, V,
+                 fmt::format("    {}{}_{} = load_pack<{}>({});\n", condition, edge, ahead_of(row.read), V,
                              from(row, top, at)));
           }
         }
@@ -230,10 +362,15 @@ class MarchPrinter {
   StencilPrinter printer_;
   std::map<std::pair<int, int>, Row> rows_;
   int reach_x_ = 0, lead_ = 0;
+  int element_bytes_ = 4;
+  std::map<int, Ring> rings_;  ///< by read
+  int slots_ = 0, newest_ = -1000,
+      oldest_ = 1000;  ///< planes of a ring; last and first one that a point reads
+  std::size_t shared_bytes_ = 0;
   std::set<std::pair<int, int>> planes_;  ///< a pointer for each read and topmost plane
   std::set<int> row_offsets_;
   std::string declared_, shifted_, arrived_;
-  std::map<int, std::string> loads_;  ///< by how many planes before the first one they begin
+  std::map<std::pair<int, int>, std::string> loads_;  ///< by how many planes before the first one they begin
 };
 
 }  // namespace
@@ -244,11 +381,15 @@ std::optional<std::string> why_no_march(const ProgramView& p) {
   return std::nullopt;
 }
 
-const KernelInstance& march_instance(const Definition& definition, StencilNumbers numbers,
-                                     const MarchShape& s) {
-  return stencil_instance(stencil_march_source, definition, MarchPrinter(definition, numbers, s).print(),
-                          {fmt::format("BLOCK_X={}", s.block_x), fmt::format("BLOCK_Y={}", s.block_y),
-                           fmt::format("ROWS={}", s.rows), fmt::format("POINTS={}", s.points)});
+MarchKernel march_kernel(const Definition& definition, StencilNumbers numbers, const MarchShape& s) {
+  MarchPrinter printer(definition, numbers, s);
+  const std::string text = printer.print();
+  std::vector<std::string> defines = {fmt::format("BLOCK_X={}", s.block_x),
+                                      fmt::format("BLOCK_Y={}", s.block_y), fmt::format("ROWS={}", s.rows),
+                                      fmt::format("POINTS={}", s.points), fmt::format("BLOCKS={}", s.blocks)};
+  return {&stencil_instance(s.ring ? stencil_ring_source : stencil_march_source, definition, text,
+                            std::move(defines), s.ring ? 90 : 75),
+          printer.shared_bytes()};
 }
 
 }  // namespace spinloom::cuda

@@ -3,7 +3,7 @@
 // by stencil_march.cpp. BLOCK_X threads along x, a multiple of a warp, BLOCK_Y times ROWS rows, AHEAD planes fetched early.
 #include "stencil_values.cuh"
 
-extern "C" __global__ void __launch_bounds__(BLOCK_X* BLOCK_Y) march(const __grid_constant__ StencilWork w, Index depth) {
+extern "C" __global__ void __launch_bounds__(BLOCK_X* BLOCK_Y, BLOCKS) march(const __grid_constant__ StencilWork w, Index depth) {
   const int tiles_x = (int)((w.nx + BLOCK_X * POINTS - 1) / (BLOCK_X * POINTS));
   const int tiles_y = (int)((w.ny + BLOCK_Y * ROWS - 1) / (BLOCK_Y * ROWS));
   const int tile = blockIdx.x / tiles_x;

@@ -21,6 +21,17 @@ constexpr StencilNumbers stencil_numbers(bool in_double = false) {
     return StencilNumbers::c64;
 }
 
+/// Bytes of an element in memory.
+constexpr int stencil_bytes(StencilNumbers n) {
+  switch (n) {
+    case StencilNumbers::f16_in_f32: return 2;
+    case StencilNumbers::f64:
+    case StencilNumbers::c32: return 8;
+    case StencilNumbers::c64: return 16;
+    default: return 4;
+  }
+}
+
 /// One point of a stencil as CUDA text, in the CPU's order of operations, so that its bits are the CPU's. The text says
 /// nothing of where values are kept: a kernel hands in an object `at` that knows.
 ///
