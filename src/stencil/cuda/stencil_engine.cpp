@@ -51,6 +51,10 @@ template <class T>
 StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     : plan_(plan), context_(context(plan.layout.device.index)) {
   const stencil::Schedule& s = plan.schedule;
+  if (s.kind == stencil::Schedule::Kind::layered) {
+    overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan);
+    return;
+  }
   for (const auto& kernel : plan.chain) {
     Stage stage;
     const auto numbers = stencil_numbers<T>(kernel.in_double);
@@ -76,6 +80,8 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
 
 template <class T>
 void StencilEngine<T>::start() {
+  if (overlapped_ && !overlapped_->suits(plan_))
+    overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan_);
   halos_.clear();
   for (std::size_t f = 0; f < plan_.fields.size(); ++f) {
     const auto& field = plan_.fields[f];
@@ -155,6 +161,21 @@ void StencilEngine<T>::advance(Index first_level, Index levels) {
       gather(stages_[k], work(l), plan_.chain[k].view().red_black);
     follow(l);
   }
+}
+
+template <class T>
+bool StencilEngine<T>::advance_overlapped(Index steps) {
+  StencilWork w = work(0);
+  const Index levels_of_step = static_cast<Index>(plan_.levels.size());
+  bool in_second = false;
+  for (Index left = steps * levels_of_step; left > 0;) {
+    const Index now = std::min<Index>(left, overlapped_->levels());
+    overlapped_->run(w, static_cast<int>(now));
+    overlapped_->turn(w);
+    in_second = !in_second;
+    left -= now;
+  }
+  return in_second;
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include "runtime/cuda/context.hpp"
 #include "stencil/cuda/stencil_halo.hpp"
 #include "stencil/cuda/stencil_march.hpp"
+#include "stencil/cuda/stencil_overlapped.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
 
@@ -20,6 +21,12 @@ class StencilEngine {
   /// A run starts: halos are filled by the fields' rules as they are now, also those of second arrays.
   void start();
   void advance(Index first_level, Index levels);
+  /// Steps of one pass of overlapped blocks, 1 for other schedules.
+  Index steps_at_once() const {
+    return overlapped_ ? overlapped_->levels() / static_cast<Index>(plan_.levels.size()) : 1;
+  }
+  /// Advances by steps in such passes; whether the results lie in the second arrays.
+  bool advance_overlapped(Index steps);
   /// Values per row of a reduction of the last level that has any, in the order of rows.
   void reduced(std::size_t index, std::vector<double>& rows) const;
 
@@ -39,6 +46,7 @@ class StencilEngine {
   const stencil::Plan<T>& plan_;
   Context& context_;
   std::vector<Stage> stages_;
+  std::unique_ptr<OverlappedPass<T>> overlapped_;
   std::vector<DeviceHalo<T>> halos_;  ///< per field
   std::vector<std::shared_ptr<std::byte>> reduced_;
 };
