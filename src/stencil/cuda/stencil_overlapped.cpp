@@ -228,7 +228,7 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
   if (!is_2d_)
     shared_bytes_ = static_cast<std::size_t>(2 * shape_.levels * shape_.warps * 2 * width) *
                         static_cast<std::size_t>(evolving.field.size()) * sizeof(T) +
-                    static_cast<std::size_t>(width + height) * 4 + 16;
+                    static_cast<std::size_t>(width + height + 32) * 4 + 16;
   cut(plan.layout);
   context_.modules().function(*instance_, is_2d_ ? "strips" : "overlapped", shared_bytes_);
 }

@@ -19,6 +19,7 @@ typedef RowOf<POINTS> Points;
 struct Shared {
   Points rows[2][LEVELS][evolving][WARPS][2][32];  // first and last row of each warp, of the two last planes
   int column[width], row[height];                  // where a cell of the tile lies in the grid
+  int pack[32];                                    // where a lane's points do, when they lie together
 };
 
 template <bool value_>
@@ -40,6 +41,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   const int y_low = by == 0 ? 0 : ys + LEVELS, y_high = by == o.tiles_y - 1 ? ny : ys + LEVELS + step_y;
   for (int i = thread; i < width; i += 32 * WARPS)
     shared.column[i] = place<periodic_x>(xs + i, nx, o.lowest[2], o.highest[2]);
+  if (warp == 0) shared.pack[lane] = periodic_x ? place<true>(x0, nx, 0, 0) : min(x0, o.highest[2] / POINTS * POINTS);
   for (int i = thread; i < height; i += 32 * WARPS)
     shared.row[i] = place<periodic_y>(ys + i, ny, o.lowest[1], o.highest[1]);
   for (int i = thread; i < (int)(sizeof(shared.rows) / sizeof(int)); i += 32 * WARPS) ((int*)shared.rows)[i] = 0;
@@ -56,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   if (whole_packs && is_inner && !(x0 >= x_low && x0 < x_high)) kept = 0;
 
   // In plane k - t of level t and the one below: which is which changes from plane to plane.
-  Storage state[2][LEVELS][evolving][ROWS][POINTS], next[evolving][ROWS][POINTS];
+  Storage state[2][LEVELS][evolving][ROWS][POINTS], arriving[evolving][ROWS][POINTS];
 #pragma unroll
   for (int t = 0; t < LEVELS; ++t)
 #pragma unroll
@@ -68,24 +70,23 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   __syncthreads();
 
   const Index own = (Index)y0 * row + x0;
-  const auto load = [&](int k) {
+  const bool packs_stay_whole = !periodic_x || nx % POINTS == 0;
+  // Row r of plane k.
+  const auto load = [&](auto is_edge_, int r, int k) {
+    constexpr bool is_edge = decltype(is_edge_)::value;
     const Index plane = place<periodic_z>(k, nz, o.lowest[0], o.highest[0]) * w.plane;
 #pragma unroll
     for (int e = 0; e < evolving; ++e) {
       const Storage* const from = (const Storage*)w.in[read_of[e]] + plane;
-      if (is_inner) {
+      if (!is_edge || packs_stay_whole) {
+        const Points p = *(const Points*)(!is_edge ? from + own + r * row
+                                                   : from + (Index)shared.row[warp * ROWS + r] * row + shared.pack[lane]);
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-          const Points p = *(const Points*)(from + own + r * row);
-#pragma unroll
-          for (int i = 0; i < POINTS; ++i) next[e][r][i] = p.at[i];
-        }
+        for (int i = 0; i < POINTS; ++i) arriving[e][r][i] = p.at[i];
       } else {
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-          for (int i = 0; i < POINTS; ++i)
-            next[e][r][i] = from[shared.row[warp * ROWS + r] * row + shared.column[lane * POINTS + i]];
+        for (int i = 0; i < POINTS; ++i)
+          arriving[e][r][i] = from[(Index)shared.row[warp * ROWS + r] * row + shared.column[lane * POINTS + i]];
       }
     }
   };
@@ -94,14 +95,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   const auto advance = [&](auto is_edge_, auto odd_, int k) {
     constexpr bool is_edge = decltype(is_edge_)::value;
     constexpr int P = decltype(odd_)::value ? 1 : 0, Q = 1 - P;
-    Storage now[evolving][ROWS][POINTS];
-#pragma unroll
-    for (int e = 0; e < evolving; ++e)
-#pragma unroll
-      for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-        for (int i = 0; i < POINTS; ++i) now[e][r][i] = next[e][r][i];
-    load(k + 1);
     unsigned live[LEVELS];
     if constexpr (is_edge) {
 #pragma unroll
@@ -116,7 +109,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
 #pragma unroll
       for (int e = 0; e < evolving; ++e) {
         up[t][e] = shared.rows[P][t][e][above][1][lane];
-        down[t][e] = shared.rows[P][t][e][below][0][lane];
       }
     const bool stores = k - LEVELS >= z0 && k - LEVELS < z1;
 #pragma unroll
@@ -124,7 +116,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
       // Of a red-black row the points of one colour change: those with this place along x, at all levels alike.
       constexpr int every = red_black ? 2 : 1;
       const int first = red_black ? (r + P + 1) % 2 : 0;
-      Storage left[LEVELS][evolving], right[LEVELS][evolving];
+      if (r == ROWS - 1)
+#pragma unroll
+        for (int t = 0; t < LEVELS; ++t)
+#pragma unroll
+          for (int e = 0; e < evolving; ++e) down[t][e] = shared.rows[P][t][e][below][0][lane];
+      Storage left[LEVELS][evolving], right[LEVELS][evolving], result[evolving][POINTS];
 #pragma unroll
       for (int t = 0; t < LEVELS; ++t)
 #pragma unroll
@@ -136,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
       for (int i = 0; i < POINTS; ++i) {
         Storage v[evolving];
 #pragma unroll
-        for (int e = 0; e < evolving; ++e) v[e] = now[e][r][i];
+        for (int e = 0; e < evolving; ++e) v[e] = arriving[e][r][i];
 #pragma unroll
         for (int t = 0; t < LEVELS; ++t) {
           Storage n[evolving];
@@ -176,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
           }
         }
 #pragma unroll
-        for (int e = 0; e < evolving; ++e) now[e][r][i] = v[e];
+        for (int e = 0; e < evolving; ++e) result[e][i] = v[e];
       }
       if (r == 0 || r == ROWS - 1)
 #pragma unroll
@@ -195,21 +192,23 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
         if constexpr (!is_edge && whole_packs) {
           Points p;
 #pragma unroll
-          for (int i = 0; i < POINTS; ++i) p.at[i] = now[e][r][i];
+          for (int i = 0; i < POINTS; ++i) p.at[i] = result[e][i];
           if (stores && (kept & (1u << r))) *(Points*)to = p;
         } else {
 #pragma unroll
           for (int i = 0; i < POINTS; ++i)
-            if (stores && (kept & (1u << r)) && x0 + i >= x_low && x0 + i < x_high) to[i] = now[e][r][i];
+            if (stores && (kept & (1u << r)) && x0 + i >= x_low && x0 + i < x_high) to[i] = result[e][i];
         }
       }
+      load(is_edge_, r, k + 1);  // takes the place of what has gone through
     }
     __syncthreads();
   };
 
   const int end = z1 + LEVELS;
   int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
-  load(k);
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) load(Flag<true>{}, r, k);
   while (k < end) {
     if (is_inner && k - LEVELS >= 0 && k + 1 < nz && k + 1 < end) {
       advance(Flag<false>{}, Flag<false>{}, k);
