@@ -93,9 +93,8 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
   for (const auto& f : fields) boundaries.push_back(f.current->boundaries());
   if (const auto why = why_illegal(definitions, plan.layout, boundaries, schedule)) throw ArgumentError(*why);
   const Index line = 64 / static_cast<Index>(sizeof(T));
-  if (plan.layout.device.kind == DeviceKind::cuda &&
-      (schedule.kind == Schedule::Kind::naive || schedule.kind == Schedule::Kind::cuda))
-    plan.schedule.kind = Schedule::Kind::gather;
+  if (plan.layout.device.kind == DeviceKind::cuda && schedule.kind == Schedule::Kind::naive)
+    plan.schedule.kind = Schedule::Kind::cuda;
   plan.schedule.columns = (schedule.columns + line - 1) / line * line;
 
   int params = 0;
@@ -250,12 +249,11 @@ void Stepper<T>::run(Index steps, const Progress& progress) {
     state_->copy_halos();
   const auto& n = state_->plan.layout.n;
   if (n[0] * n[1] * n[2] == 0) return;
-  const Index batch =
-      engine != nullptr && engine->steps_at_once() > 1 ? 64 * engine->steps_at_once() : state_->batch();
+  const Index batch = engine != nullptr ? 16 * engine->steps_at_once() : state_->batch();
   for (Index done = 0; done < steps;) {
     check_interrupt();
     const Index part = std::min(batch, steps - done);
-    if (engine != nullptr && engine->steps_at_once() > 1) {
+    if (engine != nullptr && engine->takes_passes()) {
       // Whatever the number of levels, the result is in one array or the other.
       if (engine->advance_overlapped(part))
         for (auto& field : state_->plan.fields)

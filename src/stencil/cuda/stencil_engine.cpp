@@ -58,7 +58,9 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
   for (const auto& kernel : plan.chain) {
     Stage stage;
     const auto numbers = stencil_numbers<T>(kernel.in_double);
-    if (s.kind == stencil::Schedule::Kind::march) {
+    const bool may_march = s.kind == stencil::Schedule::Kind::cuda && !why_no_march(kernel.view()) &&
+                           plan.layout.plane_stride < (Index{1} << 31);
+    if (s.kind == stencil::Schedule::Kind::march || may_march) {
       stage.kernel = "march";
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
       stage.depth = s.depth > 0 ? s.depth : 128;
@@ -152,19 +154,44 @@ void StencilEngine<T>::follow(Index l) {
 }
 
 template <class T>
+void StencilEngine<T>::begin_batch() {
+  const Current current(context_);
+  if (done_[turn_] != nullptr) SPINLOOM_CUDA(EventSynchronize, done_[turn_]);
+}
+
+template <class T>
+void StencilEngine<T>::end_batch() {
+  const Current current(context_);
+  if (done_[turn_] == nullptr) SPINLOOM_CUDA(EventCreate, &done_[turn_], event_disable_timing);
+  SPINLOOM_CUDA(EventRecord, done_[turn_], context_.stream());
+  turn_ = 1 - turn_;
+}
+
+template <class T>
 void StencilEngine<T>::advance(Index first_level, Index levels) {
+  begin_batch();
   for (Index l = first_level; l < first_level + levels; ++l) {
     const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
-    if (plan_.schedule.kind == stencil::Schedule::Kind::march)
+    if (stages_[k].kernel == std::string_view("march"))
       march(stages_[k], work(l));
     else
       gather(stages_[k], work(l), plan_.chain[k].view().red_black);
     follow(l);
   }
+  end_batch();
+}
+
+template <class T>
+StencilEngine<T>::~StencilEngine() {
+  if (done_[0] == nullptr) return;
+  const Current current(context_);
+  for (const EventHandle event : done_)
+    if (event != nullptr) driver().EventDestroy(event);
 }
 
 template <class T>
 bool StencilEngine<T>::advance_overlapped(Index steps) {
+  begin_batch();
   StencilWork w = work(0);
   const Index levels_of_step = static_cast<Index>(plan_.levels.size());
   bool in_second = false;
@@ -175,6 +202,7 @@ bool StencilEngine<T>::advance_overlapped(Index steps) {
     in_second = !in_second;
     left -= now;
   }
+  end_batch();
   return in_second;
 }
 

@@ -49,7 +49,8 @@ const KernelInstance& stencil_instance(const KernelSource& skeleton, const Defin
   const auto [entry, is_new] = every.try_emplace(all);
   Kept& kept = entry->second;
   if (is_new) {
-    kept.name = fmt::format("{} for stencil {}", skeleton.name, definition.name);
+    // Modules go by their name, and one name may stand for many texts.
+    kept.name = fmt::format("{} for stencil {} ({})", skeleton.name, definition.name, every.size());
     kept.source = {kept.name.c_str(), entry->first.c_str()};
   }
   const auto [instance, added] = kept.instances.try_emplace(defines);

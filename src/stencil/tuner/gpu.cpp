@@ -1,0 +1,51 @@
+#include "stencil/tuner/gpu.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/cuda/context.hpp"
+#include "spinloom/runtime/transfer.hpp"
+
+namespace spinloom::stencil {
+
+std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const GridLayout& layout,
+                                     const std::vector<Boundaries>& fields) {
+  std::vector<Schedule> found;
+  const bool is_2d = layout.rank == 2;
+  const auto add = [&](const std::string& text) {
+    const Schedule s = parse_schedule(text);
+    if (!why_illegal(chain, layout, fields, s)) found.push_back(s);
+  };
+  add("cuda");
+  for (const char* text : {"block=64x4 rows=2 shuffle", "rows=2", "shuffle", "block=32x16", "depth=64",
+                           "depth=256", "ahead=2", "unroll=4"})
+    if (!is_2d) add(std::string("cuda march ") + text);
+  for (const char* text : {"block=128x1 depth=64", "block=64x1", "block=128x1 depth=64 shuffle", "depth=256"})
+    if (is_2d) add(std::string("cuda march ") + text);
+  add("cuda gather");
+  add("cuda gather block=32x8");
+  return found;
+}
+
+Hardware gpu_as_hardware(Device device) {
+  Hardware h;
+  h.cpu_name = fmt::format("{}, driver {}", cuda::read_facts(device.index).name, cuda::driver_version());
+  h.caches.clear();
+  return h;
+}
+
+double copy_bandwidth(Device device) {
+  const auto from = Array<float>::zeros({Index{1} << 26}, device);
+  Array<float> to(from.shape(), device);
+  cuda::Context& context = cuda::context(device.index);
+  double best = 0;
+  for (int round = 0; round < 4; ++round) {
+    cuda::Event begin(context), end(context);
+    begin.record();
+    transfer<float>(from.view(), to.view());
+    end.record();
+    best = std::max(best, 8e3 * double(from.size()) / end.milliseconds_since(begin));
+  }
+  return best;
+}
+
+}  // namespace spinloom::stencil
