@@ -8,6 +8,7 @@
 
 #include "spinloom/core/error.hpp"
 #include "stencil/cuda/stencil_march.hpp"
+#include "stencil/cuda/stencil_overlapped.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -16,7 +17,8 @@ using Kind = Schedule::Kind;
 constexpr std::pair<Kind, const char*> kinds[] = {
     {Kind::naive, "naive"},         {Kind::sweep, "sweep"},      {Kind::overlapped, "overlapped"},
     {Kind::wavefront, "wavefront"}, {Kind::diamond, "diamond"},  {Kind::cuda, "cuda"},
-    {Kind::gather, "cuda gather"},  {Kind::march, "cuda march"}, {Kind::ring, "cuda ring"}};
+    {Kind::gather, "cuda gather"},  {Kind::march, "cuda march"}, {Kind::ring, "cuda ring"},
+    {Kind::layered, "cuda overlapped"}};
 
 Index number(const std::string& word, std::string_view digits) {
   Index value = 0;
@@ -184,7 +186,16 @@ std::optional<std::string> why_unreadable(const Definition& d, const GridLayout&
 }
 
 std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& chain, const GridLayout& g,
-                                              const Schedule& s) {
+                                              const std::vector<Boundaries>& fields, const Schedule& s) {
+  if (s.kind == Kind::layered) {
+    Schedule rest = s;
+    rest.kind = Kind::naive;
+    rest.steps = 1;
+    rest.block_x = rest.block_y = 0;
+    if (rest != Schedule{})
+      return fmt::format("'{}': cuda overlapped has steps= and block= alone", to_string(s));
+    return cuda::why_no_overlap(chain, fields, g, s);
+  }
   const bool marches = s.kind == Kind::march || s.kind == Kind::ring;
   if (s.columns > 0 || s.width > 0 || s.steps != 1 || s.planes != 1 || s.stream || s.prefetch)
     return fmt::format(
@@ -237,7 +248,7 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
                         "'{}' is for grids on a GPU, and these lie on the host: construct them with a device",
                         to_string(s));
   if (is_for_gpu(s)) {
-    if (auto why = why_illegal_on_gpu(chain, g, s)) return why;
+    if (auto why = why_illegal_on_gpu(chain, g, fields, s)) return why;
   } else if (s.block_x > 0 || s.block_y > 0 || s.depth > 0 || s.points > 0 || s.ahead >= 0 || s.unroll > 0 ||
              s.shuffle) {
     return "block, points, depth, ahead, unroll and shuffle are for GPUs; blocks of other kinds have rows "
@@ -247,7 +258,7 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
     return fmt::format("planes={}: a row kernel computes 1, 2 or 4 planes at once", s.planes);
   if (s.rows < 0 || s.columns < 0 || s.width < 0) return "rows, columns and width are not negative";
   if (s.steps < 1 || s.steps > 1024) return fmt::format("steps={}: expected 1 to 1024", s.steps);
-  if (s.steps > 1 && !is(Kind::overlapped) && !is(Kind::wavefront))
+  if (s.steps > 1 && !is(Kind::overlapped) && !is(Kind::wavefront) && !is(Kind::layered))
     return fmt::format(
         "steps={}: several steps in one pass need overlapped or wavefront; a diamond's follow from its width",
         s.steps);

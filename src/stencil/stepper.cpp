@@ -129,7 +129,10 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
   };
   for (std::size_t f = 0; f < fields.size(); ++f) {
     auto& field = plan.fields[f];
-    for (std::size_t c = 0; c < chain.size(); ++c) field.swaps |= swaps_at(c, f);
+    field.boundaries = boundaries[f];
+    for (std::size_t c = 0; c < chain.size(); ++c)
+      field.swaps |= swaps_at(c, f) || (schedule.kind == Schedule::Kind::layered &&
+                                        chain[c].view().writes(static_cast<int>(f)));
     for (std::size_t a = 0; a < 3; ++a)
       plan.periodic[a] |= field.is_read_around && boundaries[f].low[a].kind == Boundary::Kind::periodic;
     if (field.swaps && fields[f].previous == nullptr) {
@@ -176,6 +179,7 @@ void StepperState<T>::fill_halos() {
     auto& field = plan.fields[f];
     Grid<T>& grid = *grids[f].current;
     field.rules = HaloRules<T>(plan.layout, grid.boundaries());
+    field.boundaries = grid.boundaries();
     if (grid.device().kind != DeviceKind::cuda) field.rules.fill(grid.origin());
     field.origin[0] = field.origin[1] = grid.origin();
     if (Grid<T>* second = other(f)) field.origin[1] = second->origin();
@@ -245,11 +249,16 @@ void Stepper<T>::run(Index steps, const Progress& progress) {
     state_->copy_halos();
   const auto& n = state_->plan.layout.n;
   if (n[0] * n[1] * n[2] == 0) return;
-  const Index batch = engine != nullptr ? 16 : state_->batch();
+  const Index batch = engine != nullptr ? 16 * engine->steps_at_once() : state_->batch();
   for (Index done = 0; done < steps;) {
     check_interrupt();
     const Index part = std::min(batch, steps - done);
-    if (engine != nullptr) {
+    if (engine != nullptr && engine->takes_passes()) {
+      // Whatever the number of levels, the result is in one array or the other.
+      if (engine->advance_overlapped(part))
+        for (auto& field : state_->plan.fields)
+          if (field.swaps) std::swap(field.origin[0], field.origin[1]);
+    } else if (engine != nullptr) {
       engine->advance(state_->level, part * static_cast<Index>(state_->plan.levels.size()));
       state_->level += part * static_cast<Index>(state_->plan.levels.size());
     } else {

@@ -53,6 +53,10 @@ template <class T>
 StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     : plan_(plan), context_(context(plan.layout.device.index)) {
   const stencil::Schedule& s = plan.schedule;
+  if (s.kind == stencil::Schedule::Kind::layered) {
+    overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan);
+    return;
+  }
   for (const auto& kernel : plan.chain) {
     Stage stage;
     const auto numbers = stencil_numbers<T>(kernel.in_double);
@@ -92,6 +96,8 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
 
 template <class T>
 void StencilEngine<T>::start() {
+  if (overlapped_ && !overlapped_->suits(plan_))
+    overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan_);
   halos_.clear();
   for (std::size_t f = 0; f < plan_.fields.size(); ++f) {
     const auto& field = plan_.fields[f];
@@ -163,9 +169,22 @@ void StencilEngine<T>::follow(Index l) {
 }
 
 template <class T>
-void StencilEngine<T>::advance(Index first_level, Index levels) {
+void StencilEngine<T>::begin_batch() {
   const Current current(context_);
   if (done_[turn_] != nullptr) SPINLOOM_CUDA(EventSynchronize, done_[turn_]);
+}
+
+template <class T>
+void StencilEngine<T>::end_batch() {
+  const Current current(context_);
+  if (done_[turn_] == nullptr) SPINLOOM_CUDA(EventCreate, &done_[turn_], event_disable_timing);
+  SPINLOOM_CUDA(EventRecord, done_[turn_], context_.stream());
+  turn_ = 1 - turn_;
+}
+
+template <class T>
+void StencilEngine<T>::advance(Index first_level, Index levels) {
+  begin_batch();
   for (Index l = first_level; l < first_level + levels; ++l) {
     const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
     if (stages_[k].depth > 0)
@@ -174,9 +193,7 @@ void StencilEngine<T>::advance(Index first_level, Index levels) {
       gather(stages_[k], work(l), plan_.chain[k].view().red_black);
     follow(l);
   }
-  if (done_[turn_] == nullptr) SPINLOOM_CUDA(EventCreate, &done_[turn_], event_disable_timing);
-  SPINLOOM_CUDA(EventRecord, done_[turn_], context_.stream());
-  turn_ = 1 - turn_;
+  end_batch();
 }
 
 template <class T>
@@ -185,6 +202,23 @@ StencilEngine<T>::~StencilEngine() {
   const Current current(context_);
   for (const EventHandle event : done_)
     if (event != nullptr) driver().EventDestroy(event);
+}
+
+template <class T>
+bool StencilEngine<T>::advance_overlapped(Index steps) {
+  begin_batch();
+  StencilWork w = work(0);
+  const Index levels_of_step = static_cast<Index>(plan_.levels.size());
+  bool in_second = false;
+  for (Index left = steps * levels_of_step; left > 0;) {
+    const Index now = std::min<Index>(left, overlapped_->levels());
+    overlapped_->run(w, static_cast<int>(now));
+    overlapped_->turn(w);
+    in_second = !in_second;
+    left -= now;
+  }
+  end_batch();
+  return in_second;
 }
 
 template <class T>

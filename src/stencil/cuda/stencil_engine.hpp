@@ -5,6 +5,7 @@
 #include "runtime/cuda/context.hpp"
 #include "stencil/cuda/stencil_halo.hpp"
 #include "stencil/cuda/stencil_march.hpp"
+#include "stencil/cuda/stencil_overlapped.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
 
@@ -26,6 +27,14 @@ class StencilEngine {
   /// Issues the levels' work. At most the work of the call before is under way then, so that an interrupt between calls
   /// ends a run soon.
   void advance(Index first_level, Index levels);
+  /// Whether several steps are taken in one pass, by advance_overlapped().
+  bool takes_passes() const { return overlapped_ != nullptr; }
+  /// Steps of one pass of overlapped blocks, 1 for other schedules.
+  Index steps_at_once() const {
+    return overlapped_ ? overlapped_->levels() / static_cast<Index>(plan_.levels.size()) : 1;
+  }
+  /// Advances by steps in such passes; whether the results lie in the second arrays.
+  bool advance_overlapped(Index steps);
   /// Values per row of a reduction of the last level that has any, in the order of rows.
   void reduced(std::size_t index, std::vector<double>& rows) const;
 
@@ -38,6 +47,9 @@ class StencilEngine {
     Index depth = 0;  ///< planes of a block that marches
   };
   StencilWork work(Index level) const;
+  /// The host runs at most two batches ahead of the GPU.
+  void begin_batch();
+  void end_batch();
   void gather(const Stage& stage, const StencilWork& work, bool half_of_points);
   void march(const Stage& stage, const StencilWork& work);
   /// Cells outside of what level `l` wrote follow.
@@ -46,6 +58,7 @@ class StencilEngine {
   const stencil::Plan<T>& plan_;
   Context& context_;
   std::vector<Stage> stages_;
+  std::unique_ptr<OverlappedPass<T>> overlapped_;
   std::vector<DeviceHalo<T>> halos_;  ///< per field
   std::vector<std::shared_ptr<std::byte>> reduced_;
   EventHandle done_[2] = {nullptr, nullptr};

@@ -1,0 +1,301 @@
+#include "stencil/cuda/stencil_overlapped.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/cuda/kernel.hpp"
+#include "spinloom/core/error.hpp"
+
+namespace spinloom::cuda {
+
+extern const KernelSource stencil_overlapped_source, stencil_strips_source;
+
+using namespace stencil;
+using Kind = Boundary::Kind;
+
+namespace {
+
+constexpr std::size_t most_evolving = 2;
+
+int round_up(int value, int to) { return (value + to - 1) / to * to; }
+
+/// Places of a definition's written fields among its reads and outputs.
+struct Evolving {
+  std::vector<int> read, output, field;
+};
+Evolving evolving_of(const ProgramView& p) {
+  Evolving all;
+  Read list[max_reads];
+  const int count = p.list_reads(list);
+  for (int o = 0; o < p.output_count; ++o)
+    for (int r = 0; r < count; ++r)
+      if (list[r].field == p.outputs[o].field && list[r].level == TimeLevel::current) {
+        all.read.push_back(r);
+        all.output.push_back(o);
+        all.field.push_back(p.outputs[o].field);
+      }
+  return all;
+}
+
+int code_of(const Boundary& b) {
+  switch (b.kind) {
+    case Kind::periodic: return 1;
+    case Kind::clamp: return 2;
+    case Kind::reflect: return 3;
+    case Kind::neumann: return 4;
+    default: return 0;
+  }
+}
+
+bool is_diagonal(const ProgramView& p, const Evolving& evolving) {
+  for (int n = 0; n < p.count; ++n) {
+    const Node& a = p.code[n];
+    if (a.op != Op::access ||
+        std::find(evolving.field.begin(), evolving.field.end(), int(a.field)) == evolving.field.end())
+      continue;
+    int low = 0, high = 0;
+    p.shift_range(n, low, high);
+    const bool along_x = a.x + low != 0 || a.x + high != 0;
+    if ((a.z != 0) + (a.y != 0) + along_x > 1) return true;
+  }
+  return false;
+}
+
+std::string list(const std::vector<int>& values) { return fmt::format("{{{}}}", fmt::join(values, ",")); }
+
+/// What suits an element size and rank on the card it was measured on.
+OverlapShape default_shape(int rank, Index element_bytes, bool red_black) {
+  if (rank == 2) {
+    if (element_bytes <= 4) return {8, 8, 1, 1, 8};
+    if (element_bytes <= 8) return {8, 4, 1, 1, 8};
+    return {4, 2, 1, 1, 8};
+  }
+  if (element_bytes <= 4) return {4, 2, 8, 8, 1};
+  if (element_bytes <= 8) return red_black ? OverlapShape{4, 2, 4, 8, 1} : OverlapShape{3, 2, 6, 8, 1};
+  return {2, 1, 6, 8, 1};
+}
+
+void check_shape(const OverlapShape& s, const ProgramView& p, Index element_bytes) {
+  const int width = 32 * s.points, height = s.rows * s.warps;
+  if (2 * s.levels + s.points > width / 2 || (p.rank == 3 && 2 * s.levels > height / 2))
+    throw ArgumentError(
+        fmt::format("cuda overlapped: the rims of {} levels fill more than half of a tile of {} x {}: "
+                    "ask for fewer steps",
+                    s.levels, width, height));
+  const Index bytes = Index{2} * s.levels * s.points * s.rows * element_bytes * p.output_count;
+  if (bytes > 1024 || s.points * s.rows > 32)
+    throw ArgumentError(
+        fmt::format("cuda overlapped: {} levels of tiles of {} x {} are {} bytes a thread, and its "
+                    "registers hold less than 1024: ask for fewer steps or a smaller block",
+                    s.levels, width, height, bytes));
+}
+
+}  // namespace
+
+OverlapShape overlap_shape(const Schedule& s, int rank, Index element_bytes, bool red_black) {
+  OverlapShape shape = default_shape(rank, element_bytes, red_black);
+  if (s.steps > 1) shape.levels = s.steps * (red_black ? 2 : 1);
+  if (s.block_x > 0) {
+    shape.points = s.block_x / 32;
+    if (rank == 3)
+      for (const int warps : {16, 12, 8, 4})
+        if (s.block_y % (2 * warps) == 0) {
+          shape.warps = warps;
+          shape.rows = s.block_y / warps;
+          if (shape.rows >= 4) break;
+        }
+  }
+  if (rank == 2) shape.blocks = shape.levels * shape.points * element_bytes <= 160 ? 16 : 8;
+  return shape;
+}
+
+std::optional<std::string> why_no_overlap(const std::vector<Definition>& chain,
+                                          const std::vector<Boundaries>& fields, const GridLayout& layout,
+                                          const Schedule& schedule) {
+  if (chain.size() != 1) return "cuda overlapped: one stencil a step, and this is a chain; use cuda";
+  const Definition& d = chain[0];
+  const ProgramView p = d.view();
+  const Evolving evolving = evolving_of(p);
+  if (p.reduction_count > 0) return "a sum that rides along needs all points of one step at a time: use cuda";
+  for (int o = 0; o < p.output_count; ++o) {
+    const int f = p.outputs[o].field;
+    if (p.reads(f, TimeLevel::previous))
+      return fmt::format("cuda overlapped keeps one step per level, and prev(u{}) needs two: use cuda", f);
+    if (!p.reads(f, TimeLevel::current))
+      return fmt::format("cuda overlapped carries fields from step to step, and {} only writes u{}: use cuda",
+                         d.name, f);
+  }
+  if (evolving.field.size() > most_evolving)
+    return fmt::format(
+        "{} writes {} fields, and the registers of a GPU hold the steps of {} at most: use cuda", d.name,
+        evolving.field.size(), most_evolving);
+  for (const int f : evolving.field)
+    if (const Reach reach = p.reach(f); reach.radius() > 1)
+      return fmt::format(
+          "cuda overlapped has the points next to a point at hand, and {} reads u{} {} cells away: use "
+          "cuda",
+          d.name, f, reach.radius());
+  const bool diagonal = is_diagonal(p, evolving);
+  if (diagonal && p.rank == 3)
+    return fmt::format(
+        "cuda overlapped has the six points next to a point at hand, and {} reads beside them: use cuda",
+        d.name);
+  if (p.red_black && p.rank == 2) return "cuda overlapped: red-black is for 3D there; use cuda";
+  for (std::size_t a = 0; a < 3; ++a) {
+    const auto is_periodic = [&](int f) {
+      return fields[static_cast<std::size_t>(f)].low[a].kind == Kind::periodic;
+    };
+    for (const int f : evolving.field)
+      if (is_periodic(f) != is_periodic(evolving.field[0]))
+        return "cuda overlapped: fields of one stencil are periodic along the same axes; use cuda";
+    if (a == 2 && diagonal && is_periodic(evolving.field[0]))
+      for (const int f : evolving.field)
+        for (const Boundary& b :
+             {fields[static_cast<std::size_t>(f)].low[0], fields[static_cast<std::size_t>(f)].high[0]})
+          if (b.kind == Kind::none)
+            return "cuda overlapped: x is periodic, and corners outside of y are the caller's own; use cuda";
+  }
+  if (layout.row_stride * 256 > 0x7fffffff || layout.n[0] > 0x3fffffff || layout.n[1] > 0x3fffffff)
+    return fmt::format("cuda overlapped: rows of {} elements are too long for it; use cuda",
+                       layout.row_stride);
+  if (schedule.block_x > 0) {
+    const bool is_whole = schedule.block_x == 32 || schedule.block_x == 64 || schedule.block_x == 128 ||
+                          (layout.rank == 2 && schedule.block_x == 256);
+    if (!is_whole)
+      return fmt::format("block={}x{}: a tile has 32, 64 or 128 columns, in 2D also 256", schedule.block_x,
+                         schedule.block_y);
+    if (layout.rank == 2 && schedule.block_y != 1)
+      return fmt::format("block={}x{}: a strip of a 2D grid has no rows, write block={}x1", schedule.block_x,
+                         schedule.block_y, schedule.block_x);
+    if (layout.rank == 3 && (schedule.block_y % 8 != 0 || schedule.block_y > 256))
+      return fmt::format("block={}x{}: the rows of a tile are a multiple of 8, at most 256", schedule.block_x,
+                         schedule.block_y);
+  }
+  return std::nullopt;
+}
+
+const KernelInstance& overlap_instance(const Definition& definition, StencilNumbers numbers,
+                                       const OverlapShape& s, const std::vector<Boundaries>& faces) {
+  const ProgramView p = definition.view();
+  const Evolving evolving = evolving_of(p);
+  std::vector<std::string> rules;
+  for (const int f : evolving.field) {
+    const Boundaries& b = faces[static_cast<std::size_t>(f)];
+    std::vector<int> codes;
+    for (std::size_t a = 0; a < 3; ++a)
+      for (const Boundary& face : {b.low[a], b.high[a]}) codes.push_back(code_of(face));
+    rules.push_back(list(codes));
+  }
+  std::vector<std::string> defines = {fmt::format("EVOLVING={}", evolving.field.size()),
+                                      "READ_OF=" + list(evolving.read),
+                                      "OUTPUT_OF=" + list(evolving.output),
+                                      fmt::format("FACES={{{}}}", fmt::join(rules, ",")),
+                                      fmt::format("LEVELS={}", s.levels),
+                                      fmt::format("POINTS={}", s.points)};
+  if (p.rank == 2) {
+    defines.push_back(fmt::format("BLOCKS={}", s.blocks));
+    defines.push_back(fmt::format("DIAGONAL={}", is_diagonal(p, evolving) ? 1 : 0));
+    return stencil_instance(stencil_strips_source, definition, numbers, defines);
+  }
+  defines.push_back(fmt::format("ROWS={}", s.rows));
+  defines.push_back(fmt::format("WARPS={}", s.warps));
+  return stencil_instance(stencil_overlapped_source, definition, numbers, defines);
+}
+
+template <class T>
+OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : context_(context) {
+  for (const auto& field : plan.fields) faces_.push_back(field.boundaries);
+  const std::vector<Boundaries>& faces = faces_;
+  const Definition& d = *plan.chain[0].definition;
+  const ProgramView p = d.view();
+  is_2d_ = p.rank == 2;
+  red_black_ = p.red_black;
+  shape_ = overlap_shape(plan.schedule, p.rank, static_cast<Index>(sizeof(T)), red_black_);
+  check_shape(shape_, p, static_cast<Index>(sizeof(T)));
+  instance_ = &overlap_instance(d, stencil_numbers<T>(plan.chain[0].in_double), shape_, faces);
+  const Evolving evolving = evolving_of(p);
+  read_ = evolving.read;
+  output_ = evolving.output;
+  for (std::size_t e = 0; e < evolving.field.size(); ++e)
+    for (std::size_t a = 0; a < 3; ++a) {
+      const Boundaries& b = faces[static_cast<std::size_t>(evolving.field[e])];
+      periodic_[a] = b.low[a].kind == Kind::periodic;
+      work_.add[e][2 * a] = b.low[a].kind == Kind::neumann ? b.low[a].value : 0;
+      work_.add[e][2 * a + 1] = b.high[a].kind == Kind::neumann ? b.high[a].value : 0;
+    }
+  const int width = 32 * shape_.points, height = shape_.rows * shape_.warps;
+  if (!is_2d_)
+    shared_bytes_ = static_cast<std::size_t>(2 * shape_.levels * shape_.warps * 2 * width) *
+                        static_cast<std::size_t>(evolving.field.size()) * sizeof(T) +
+                    static_cast<std::size_t>(width + height + 32) * 4 + 16;
+  cut(plan.layout);
+  context_.modules().function(*instance_, is_2d_ ? "strips" : "overlapped", shared_bytes_);
+}
+
+/// Tiles as stencil_overlapped.cu lays them, and planes so that all multiprocessors end together.
+template <class T>
+void OverlappedPass<T>::cut(const GridLayout& layout) {
+  const OverlapShape& s = shape_;
+  const auto tiles = [&](Index n, int extent, int step, bool is_periodic, int unit, int low_start) {
+    const Index start = is_periodic ? round_up(s.levels, unit) : low_start;
+    const Index need = is_periodic ? n + s.levels : n + 1;  // the last tile reaches so far
+    return static_cast<int>(std::max<Index>(1, (need + start - extent + step - 1) / step + 1));
+  };
+  const int width = 32 * s.points, height = s.rows * s.warps;
+  work_.tiles_x = tiles(layout.n[2], width, (width - 2 * s.levels) / s.points * s.points, periodic_[2],
+                        s.points, s.points);
+  work_.tiles_y = is_2d_ ? 1 : tiles(layout.n[1], height, height - 2 * s.levels, periodic_[1], 2, 2);
+  for (std::size_t a = 0; a < 3; ++a) {
+    work_.lowest[a] = static_cast<int>(-layout.halo.low[a]);
+    work_.highest[a] = static_cast<int>(layout.n[a] - 1 + layout.halo.high[a]);
+  }
+  const Index across = Index{work_.tiles_x} * work_.tiles_y, n = layout.n[0];
+  const Index at_once = Index{context_.facts().multiprocessors} * s.blocks;
+  const Index unit = red_black_ ? 2 : 1;
+  double best = 0;
+  for (Index parts = 1; parts <= std::max<Index>(1, n / 8); ++parts) {
+    const Index depth = ((n + parts - 1) / parts + unit - 1) / unit * unit;
+    const Index rounds = (across * ((n + depth - 1) / depth) + at_once - 1) / at_once;
+    const double cost = static_cast<double>(rounds) * static_cast<double>(depth + 2 * s.levels);
+    if (best == 0 || cost < best) {
+      best = cost;
+      work_.depth = static_cast<int>(depth);
+    }
+  }
+  blocks_ = across * ((n + work_.depth - 1) / work_.depth);
+  if (blocks_ > 0x7fffffff)
+    throw ArgumentError(fmt::format("cuda overlapped: {} tiles are more than a GPU starts at once", blocks_));
+}
+
+template <class T>
+bool OverlappedPass<T>::suits(const Plan<T>& plan) const {
+  for (std::size_t f = 0; f < faces_.size(); ++f)
+    if (plan.fields[f].boundaries != faces_[f]) return false;
+  return true;
+}
+
+template <class T>
+void OverlappedPass<T>::turn(StencilWork& work) const {
+  for (std::size_t e = 0; e < read_.size(); ++e) {
+    const void*& in = work.in[read_[e]];
+    void*& out = work.out[output_[e]];
+    void* const last = out;
+    out = const_cast<void*>(in);
+    in = last;
+  }
+}
+
+template <class T>
+void OverlappedPass<T>::run(const StencilWork& work, int levels) {
+  work_.levels = levels;
+  launch(context_, *instance_, is_2d_ ? "strips" : "overlapped", {static_cast<unsigned>(blocks_)},
+         {32, is_2d_ ? 1u : static_cast<unsigned>(shape_.warps)}, shared_bytes_, work, work_);
+}
+
+template class OverlappedPass<float>;
+template class OverlappedPass<double>;
+template class OverlappedPass<cfloat>;
+template class OverlappedPass<cdouble>;
+
+}  // namespace spinloom::cuda
