@@ -32,6 +32,38 @@ struct alignas(sizeof(Storage) * V) RowOf {
   Storage at[V];
 };
 
+// Bytes on their way into shared memory, past the registers: a load into a register that is renamed, moved or shares a
+// counter with another is waited for long before its value is needed. Each thread waits for its own alone.
+template <int bytes>
+STENCIL_OP void fetch(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (bytes > 16) {
+    fetch<16>(to, from);
+    fetch<bytes - 16>((char*)to + 16, (const char*)from + 16);
+  } else {
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    if constexpr (bytes == 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+    else
+      asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(bytes) : "memory");
+  }
+#else
+  for (int i = 0; i < bytes / 4; ++i) ((int*)to)[i] = ((const int*)from)[i];
+#endif
+}
+STENCIL_OP void end_of_fetches() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// All but the last `late` groups have arrived.
+template <int late>
+STENCIL_OP void await_fetches() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(late) : "memory");
+#endif
+}
+
 template <class R>
 STENCIL_OP R from_lane_below(R v) {
   return __shfl_up_sync(0xffffffffu, v, 1);

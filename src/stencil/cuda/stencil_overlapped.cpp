@@ -65,15 +65,15 @@ bool is_diagonal(const ProgramView& p, const Evolving& evolving) {
 std::string list(const std::vector<int>& values) { return fmt::format("{{{}}}", fmt::join(values, ",")); }
 
 /// What suits an element size and rank on the card it was measured on.
-OverlapShape default_shape(int rank, Index element_bytes, bool red_black) {
+OverlapShape default_shape(int rank, Index element_bytes) {
   if (rank == 2) {
-    if (element_bytes <= 4) return {8, 8, 1, 1, 8};
-    if (element_bytes <= 8) return {8, 4, 1, 1, 8};
+    if (element_bytes <= 4) return {8, 4, 1, 1, 16};
+    if (element_bytes <= 8) return {6, 4, 1, 1, 12};
     return {4, 2, 1, 1, 8};
   }
-  if (element_bytes <= 4) return {4, 2, 8, 8, 1};
-  if (element_bytes <= 8) return red_black ? OverlapShape{4, 2, 4, 8, 1} : OverlapShape{3, 2, 6, 8, 1};
-  return {2, 1, 6, 8, 1};
+  if (element_bytes <= 4) return {4, 2, 4, 16, 1};
+  if (element_bytes <= 8) return {4, 2, 2, 16, 1};
+  return {2, 1, 4, 16, 1};
 }
 
 void check_shape(const OverlapShape& s, const ProgramView& p, Index element_bytes) {
@@ -84,29 +84,35 @@ void check_shape(const OverlapShape& s, const ProgramView& p, Index element_byte
                     "ask for fewer steps",
                     s.levels, width, height));
   const Index bytes = Index{2} * s.levels * s.points * s.rows * element_bytes * p.output_count;
-  if (bytes > 1024 || s.points * s.rows > 32)
+  if (bytes > 800 || s.points * s.rows > 32)
     throw ArgumentError(
         fmt::format("cuda overlapped: {} levels of tiles of {} x {} are {} bytes a thread, and its "
-                    "registers hold less than 1024: ask for fewer steps or a smaller block",
+                    "registers hold 800: ask for fewer steps or a smaller block",
                     s.levels, width, height, bytes));
 }
 
 }  // namespace
 
 OverlapShape overlap_shape(const Schedule& s, int rank, Index element_bytes, bool red_black) {
-  OverlapShape shape = default_shape(rank, element_bytes, red_black);
+  OverlapShape shape = default_shape(rank, element_bytes);
   if (s.steps > 1) shape.levels = s.steps * (red_black ? 2 : 1);
-  if (s.block_x > 0) {
-    shape.points = s.block_x / 32;
-    if (rank == 3)
-      for (const int warps : {16, 12, 8, 4})
-        if (s.block_y % (2 * warps) == 0) {
-          shape.warps = warps;
-          shape.rows = s.block_y / warps;
-          if (shape.rows >= 4) break;
-        }
+  if (s.block_x > 0) shape.points = s.block_x / 32;
+  const int height = s.block_x > 0 ? s.block_y : shape.rows * shape.warps;
+  // Registers of a thread that hold the state of all levels, and how many threads then fit.
+  const auto registers = [&](int rows) {
+    return 2 * shape.levels * shape.points * rows * static_cast<int>(element_bytes) / 4;
+  };
+  if (rank == 2) {
+    shape.blocks = registers(1) <= 40 ? 20 : registers(1) <= 72 ? 16 : registers(1) <= 104 ? 12 : 8;
+    return shape;
   }
-  if (rank == 2) shape.blocks = shape.levels * shape.points * element_bytes <= 160 ? 16 : 8;
+  for (const auto& [warps, most] :
+       {std::pair{16, 80}, std::pair{12, 112}, std::pair{8, 192}, std::pair{4, 192}}) {
+    if (height % warps != 0 || (red_black && height / warps % 2 != 0)) continue;
+    shape.warps = warps;
+    shape.rows = height / warps;
+    if (registers(shape.rows) <= most) break;
+  }
   return shape;
 }
 
@@ -168,8 +174,8 @@ std::optional<std::string> why_no_overlap(const std::vector<Definition>& chain,
     if (layout.rank == 2 && schedule.block_y != 1)
       return fmt::format("block={}x{}: a strip of a 2D grid has no rows, write block={}x1", schedule.block_x,
                          schedule.block_y, schedule.block_x);
-    if (layout.rank == 3 && (schedule.block_y % 8 != 0 || schedule.block_y > 256))
-      return fmt::format("block={}x{}: the rows of a tile are a multiple of 8, at most 256", schedule.block_x,
+    if (layout.rank == 3 && (schedule.block_y % 4 != 0 || schedule.block_y < 8 || schedule.block_y > 256))
+      return fmt::format("block={}x{}: the rows of a tile are a multiple of 4, 8 to 256", schedule.block_x,
                          schedule.block_y);
   }
   return std::nullopt;
@@ -226,9 +232,11 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
     }
   const int width = 32 * shape_.points, height = shape_.rows * shape_.warps;
   if (!is_2d_)
-    shared_bytes_ = static_cast<std::size_t>(2 * shape_.levels * shape_.warps * 2 * width) *
-                        static_cast<std::size_t>(evolving.field.size()) * sizeof(T) +
-                    static_cast<std::size_t>(width + height + 32) * 4 + 16;
+    // As `Shared` in stencil_overlapped.cu: four planes that come in, ends of the warps' rows, and tables.
+    shared_bytes_ =
+        static_cast<std::size_t>(4 * width * height + 2 * shape_.levels * shape_.warps * 2 * width) *
+            evolving.field.size() * sizeof(T) +
+        static_cast<std::size_t>(width + height + 32) * 4 + 16;
   cut(plan.layout);
   context_.modules().function(*instance_, is_2d_ ? "strips" : "overlapped", shared_bytes_);
 }

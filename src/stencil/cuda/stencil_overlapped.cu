@@ -16,7 +16,10 @@ constexpr int start_x = periodic_x ? (LEVELS + POINTS - 1) / POINTS * POINTS : P
 
 typedef RowOf<POINTS> Points;
 
+constexpr int ahead = 3;  // planes under way
+
 struct Shared {
+  Points incoming[ahead + 1][evolving][WARPS][ROWS][32];
   Points rows[2][LEVELS][evolving][WARPS][2][32];  // first and last row of each warp, of the two last planes
   int column[width], row[height];                  // where a cell of the tile lies in the grid
   int pack[32];                                    // where a lane's points do, when they lie together
@@ -58,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   if (whole_packs && is_inner && !(x0 >= x_low && x0 < x_high)) kept = 0;
 
   // In plane k - t of level t and the one below: which is which changes from plane to plane.
-  Storage state[2][LEVELS][evolving][ROWS][POINTS], arriving[evolving][ROWS][POINTS];
+  Storage state[2][LEVELS][evolving][ROWS][POINTS];
 #pragma unroll
   for (int t = 0; t < LEVELS; ++t)
 #pragma unroll
@@ -71,30 +74,34 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
 
   const Index own = (Index)y0 * row + x0;
   const bool packs_stay_whole = !periodic_x || nx % POINTS == 0;
-  // Row r of plane k.
-  const auto load = [&](auto is_edge_, int r, int k) {
+  // A thread's points of plane k.
+  const auto fetch_plane = [&](auto is_edge_, int k) {
     constexpr bool is_edge = decltype(is_edge_)::value;
     const Index plane = place<periodic_z>(k, nz, o.lowest[0], o.highest[0]) * w.plane;
 #pragma unroll
     for (int e = 0; e < evolving; ++e) {
       const Storage* const from = (const Storage*)w.in[read_of[e]] + plane;
-      if (!is_edge || packs_stay_whole) {
-        const Points p = *(const Points*)(!is_edge ? from + own + r * row
-                                                   : from + (Index)shared.row[warp * ROWS + r] * row + shared.pack[lane]);
+      Points(*const to)[32] = shared.incoming[k & ahead][e][warp];
 #pragma unroll
-        for (int i = 0; i < POINTS; ++i) arriving[e][r][i] = p.at[i];
-      } else {
+      for (int r = 0; r < ROWS; ++r) {
+        const Storage* const at = from + (is_edge ? (Index)shared.row[warp * ROWS + r] * row : own + r * row);
+        if (!is_edge || packs_stay_whole) {
+          fetch<sizeof(Points)>(&to[r][lane], is_edge ? at + shared.pack[lane] : at);
+        } else {
 #pragma unroll
-        for (int i = 0; i < POINTS; ++i)
-          arriving[e][r][i] = from[(Index)shared.row[warp * ROWS + r] * row + shared.column[lane * POINTS + i]];
+          for (int i = 0; i < POINTS; ++i)
+            fetch<sizeof(Storage)>(&to[r][lane].at[i], at + shared.column[lane * POINTS + i]);
+        }
       }
     }
+    end_of_fetches();
   };
 
   const int above = warp > 0 ? warp - 1 : 0, below = warp < WARPS - 1 ? warp + 1 : warp;
   const auto advance = [&](auto is_edge_, auto odd_, int k) {
     constexpr bool is_edge = decltype(is_edge_)::value;
     constexpr int P = decltype(odd_)::value ? 1 : 0, Q = 1 - P;
+    await_fetches<ahead - 1>();
     unsigned live[LEVELS];
     if constexpr (is_edge) {
 #pragma unroll
@@ -122,6 +129,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
 #pragma unroll
           for (int e = 0; e < evolving; ++e) down[t][e] = shared.rows[P][t][e][below][0][lane];
       Storage left[LEVELS][evolving], right[LEVELS][evolving], result[evolving][POINTS];
+      Points arriving[evolving];
+#pragma unroll
+      for (int e = 0; e < evolving; ++e) arriving[e] = shared.incoming[k & ahead][e][warp][r][lane];
 #pragma unroll
       for (int t = 0; t < LEVELS; ++t)
 #pragma unroll
@@ -133,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
       for (int i = 0; i < POINTS; ++i) {
         Storage v[evolving];
 #pragma unroll
-        for (int e = 0; e < evolving; ++e) v[e] = arriving[e][r][i];
+        for (int e = 0; e < evolving; ++e) v[e] = arriving[e].at[i];
 #pragma unroll
         for (int t = 0; t < LEVELS; ++t) {
           Storage n[evolving];
@@ -200,23 +210,23 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
             if (stores && (kept & (1u << r)) && x0 + i >= x_low && x0 + i < x_high) to[i] = result[e][i];
         }
       }
-      load(is_edge_, r, k + 1);  // takes the place of what has gone through
     }
+    fetch_plane(is_edge_, k + ahead);
     __syncthreads();
   };
 
   const int end = z1 + LEVELS;
   int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r) load(Flag<true>{}, r, k);
+  for (int i = 0; i < ahead; ++i) fetch_plane(Flag<true>{}, k + i);
+  // A loop of its own for what is far from every face: the values that are under way stay in their registers.
   while (k < end) {
-    if (is_inner && k - LEVELS >= 0 && k + 1 < nz && k + 1 < end) {
-      advance(Flag<false>{}, Flag<false>{}, k);
-      advance(Flag<false>{}, Flag<true>{}, k + 1);
-      k += 2;
-    } else {
-      advance(Flag<true>{}, Flag<false>{}, k++);
-      if (k < end) advance(Flag<true>{}, Flag<true>{}, k++);
-    }
+    if (is_inner)
+      while (k > LEVELS && k + 1 < nz && k + 1 < end) {
+        advance(Flag<false>{}, Flag<false>{}, k);
+        advance(Flag<false>{}, Flag<true>{}, k + 1);
+        k += 2;
+      }
+    if (k < end) advance(Flag<true>{}, Flag<false>{}, k++);
+    if (k < end) advance(Flag<true>{}, Flag<true>{}, k++);
   }
 }

@@ -50,8 +50,11 @@ STENCIL_OP void mirror_rows(const OverlapWork& o, Three (&rows)[evolving][3], in
   if constexpr (e + 1 < evolving) mirror_rows<e + 1>(o, rows, z, nz, x, nx);
 }
 
+constexpr int ahead = 3;  // rows under way
+
 extern "C" __global__ void __launch_bounds__(32, BLOCKS)
     strips(const __grid_constant__ StencilWork w, const __grid_constant__ OverlapWork o) {
+  __shared__ __align__(16) Storage incoming[ahead + 1][evolving][POINTS / pack][32][pack];
   const int nx = (int)w.nx, nz = (int)w.nz, lane = threadIdx.x;
   const int sx = blockIdx.x % o.tiles_x, sz = blockIdx.x / o.tiles_x;
   const int xs = sx * step_x - start_x, x0 = xs + lane * POINTS, z0 = sz * o.depth, z1 = min(nz, z0 + o.depth);
@@ -65,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
   }
   constexpr bool whole_packs = LEVELS % pack == 0;
 
-  Storage state[2][LEVELS][evolving][POINTS], next[2][evolving][POINTS];
+  Storage state[2][LEVELS][evolving][POINTS];
 #pragma unroll
   for (int t = 0; t < LEVELS; ++t)
 #pragma unroll
@@ -73,34 +76,42 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
 #pragma unroll
       for (int i = 0; i < POINTS; ++i) state[0][t][e][i] = state[1][t][e][i] = Storage{};
 
-  const auto load = [&](Storage(&to)[evolving][POINTS], int k) {
+  // A thread's points of row k.
+  const auto fetch_row = [&](auto is_edge_, int k) {
+    constexpr bool is_edge = decltype(is_edge_)::value;
     const Index row = place<periodic_z>(k, nz, o.lowest[0], o.highest[0]) * w.plane;
 #pragma unroll
     for (int e = 0; e < evolving; ++e) {
       const Storage* const from = (const Storage*)w.in[read_of[e]] + row;
-      if (is_inner) {
 #pragma unroll
-        for (int i = 0; i < POINTS; i += pack) {
-          const Points p = *(const Points*)(from + x0 + i);
+      for (int i = 0; i < POINTS; i += pack) {
+        Storage* const to = incoming[k & ahead][e][i / pack][lane];
+        if (!is_edge) {
+          fetch<pack * sizeof(Storage)>(to, from + x0 + i);
+        } else {
 #pragma unroll
-          for (int j = 0; j < pack; ++j) to[e][i + j] = p.at[j];
+          for (int j = 0; j < pack; ++j)
+            fetch<sizeof(Storage)>(to + j, from + place<periodic_x>(x0 + i + j, nx, o.lowest[2], o.highest[2]));
         }
-      } else {
-#pragma unroll
-        for (int i = 0; i < POINTS; ++i) to[e][i] = from[place<periodic_x>(x0 + i, nx, o.lowest[2], o.highest[2])];
       }
     }
+    end_of_fetches();
   };
 
   const auto advance = [&](auto is_edge_, auto odd_, int k) {
     constexpr bool is_edge = decltype(is_edge_)::value;
     constexpr int P = decltype(odd_)::value ? 1 : 0, Q = 1 - P;
     Storage now[evolving][POINTS], fresh[evolving][POINTS];
+    await_fetches<ahead - 1>();
 #pragma unroll
     for (int e = 0; e < evolving; ++e)
 #pragma unroll
-      for (int i = 0; i < POINTS; ++i) now[e][i] = next[P][e][i];
-    load(next[P], k + 2);
+      for (int i = 0; i < POINTS; i += pack) {
+        const Points p = *(const Points*)incoming[k & ahead][e][i / pack][lane];
+#pragma unroll
+        for (int j = 0; j < pack; ++j) now[e][i + j] = p.at[j];
+      }
+    fetch_row(is_edge_, k + ahead);
 
     Storage left[LEVELS][evolving], right[LEVELS][evolving];
 #pragma unroll
@@ -197,16 +208,16 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
 
   const int end = z1 + LEVELS;
   int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
-  load(next[0], k);
-  load(next[1], k + 1);
+  for (int i = 0; i < ahead; ++i) fetch_row(Flag<true>{}, k + i);
+  // A loop of its own for what is far from every face: the values that are under way stay in their registers.
   while (k < end) {
-    if (is_inner && k - LEVELS >= 0 && k + 1 < nz && k + 1 < end) {
-      advance(Flag<false>{}, Flag<false>{}, k);
-      advance(Flag<false>{}, Flag<true>{}, k + 1);
-      k += 2;
-    } else {
-      advance(Flag<true>{}, Flag<false>{}, k++);
-      if (k < end) advance(Flag<true>{}, Flag<true>{}, k++);
-    }
+    if (is_inner)
+      while (k > LEVELS && k + 1 < nz && k + 1 < end) {
+        advance(Flag<false>{}, Flag<false>{}, k);
+        advance(Flag<false>{}, Flag<true>{}, k + 1);
+        k += 2;
+      }
+    if (k < end) advance(Flag<true>{}, Flag<false>{}, k++);
+    if (k < end) advance(Flag<true>{}, Flag<true>{}, k++);
   }
 }
