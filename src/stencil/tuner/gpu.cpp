@@ -21,6 +21,11 @@ std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const
     if (!is_2d) add(std::string("cuda march ") + text);
   for (const char* text : {"block=128x1 depth=64", "block=64x1", "block=128x1 depth=64 shuffle", "depth=256"})
     if (is_2d) add(std::string("cuda march ") + text);
+  for (const char* text :
+       {"", " steps=4 block=64x64", " steps=3 block=64x48", " steps=4 block=32x64", " steps=2 block=64x64"})
+    if (!is_2d) add(std::string("cuda overlapped") + text);
+  for (const char* text : {"", " steps=8 block=64x1", " steps=8 block=256x1", " steps=4 block=128x1"})
+    if (is_2d) add(std::string("cuda overlapped") + text);
   add("cuda gather");
   add("cuda gather block=32x8");
   return found;
