@@ -8,6 +8,7 @@
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/transfer.hpp"
+#include "spinloom/stencil/half.hpp"
 #include "stencil/cuda/stencil_halo.hpp"
 #include "stencil/halo_rules.hpp"
 
@@ -234,5 +235,6 @@ template class Grid<float>;
 template class Grid<double>;
 template class Grid<cfloat>;
 template class Grid<cdouble>;
+template class Grid<Half>;
 
 }  // namespace spinloom::stencil

@@ -14,11 +14,17 @@ namespace spinloom::stencil {
 namespace {
 
 using Kind = Schedule::Kind;
-constexpr std::pair<Kind, const char*> kinds[] = {
-    {Kind::naive, "naive"},         {Kind::sweep, "sweep"},      {Kind::overlapped, "overlapped"},
-    {Kind::wavefront, "wavefront"}, {Kind::diamond, "diamond"},  {Kind::cuda, "cuda"},
-    {Kind::gather, "cuda gather"},  {Kind::march, "cuda march"}, {Kind::ring, "cuda ring"},
-    {Kind::layered, "cuda overlapped"}};
+constexpr std::pair<Kind, const char*> kinds[] = {{Kind::naive, "naive"},
+                                                  {Kind::sweep, "sweep"},
+                                                  {Kind::overlapped, "overlapped"},
+                                                  {Kind::wavefront, "wavefront"},
+                                                  {Kind::diamond, "diamond"},
+                                                  {Kind::cuda, "cuda"},
+                                                  {Kind::gather, "cuda gather"},
+                                                  {Kind::march, "cuda march"},
+                                                  {Kind::ring, "cuda ring"},
+                                                  {Kind::tile, "cuda tile"},
+                                                  {Kind::layered, "cuda overlapped"}};
 
 Index number(const std::string& word, std::string_view digits) {
   Index value = 0;
@@ -59,6 +65,7 @@ std::string to_string(const Schedule& s) {
   add("depth", s.depth, plain.depth);
   add("ahead", s.ahead, plain.ahead);
   add("unroll", s.unroll, plain.unroll);
+  add("band", s.band, plain.band);
   add("blocks", s.blocks, plain.blocks);
   if (s.shuffle) text += " shuffle";
   if (s.block_x > 0 || s.block_y > 0) text += fmt::format(" block={}x{}", s.block_x, s.block_y);
@@ -120,6 +127,8 @@ Schedule parse_schedule(const std::string& text) {
       s.ahead = static_cast<int>(value());
     else if (name == "unroll")
       s.unroll = static_cast<int>(value());
+    else if (name == "band")
+      s.band = static_cast<int>(value());
     else if (name == "blocks")
       s.blocks = static_cast<int>(value());
     else if (word == "shuffle")
@@ -196,7 +205,10 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
       return fmt::format("'{}': cuda overlapped has steps= and block= alone", to_string(s));
     return cuda::why_no_overlap(chain, fields, g, s);
   }
-  const bool marches = s.kind == Kind::march || s.kind == Kind::ring;
+  const bool tiles = s.kind == Kind::tile, marches = s.kind == Kind::march || s.kind == Kind::ring || tiles;
+  if (s.band > 0 && !tiles) return "band is for cuda tile";
+  if (tiles && (s.depth > 16 || s.ahead >= 0 || s.unroll > 0))
+    return fmt::format("'{}': a tile has up to 16 planes, and neither ahead nor unroll", to_string(s));
   if (s.columns > 0 || s.width > 0 || s.steps != 1 || s.planes != 1 || s.stream || s.prefetch)
     return fmt::format(
         "'{}': columns, width, steps, planes, stream and prefetch are for the host's schedules",

@@ -7,6 +7,7 @@
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/stencil/half.hpp"
 #include "stencil/cuda/stencil_engine.hpp"
 #include "stencil/stepper_state.hpp"
 
@@ -233,10 +234,17 @@ void StepperState<T>::hand_back() {
       grids[f].current->swap_values(*other(f));
 }
 
+/// Halves have no row kernels.
+template <>
+void StepperState<Half>::advance(Index) {
+  throw ArgumentError("stepper: grids of halves are stepped on a GPU only; construct them with a device");
+}
+
 template struct StepperState<float>;
 template struct StepperState<double>;
 template struct StepperState<cfloat>;
 template struct StepperState<cdouble>;
+template struct StepperState<Half>;
 
 template <class T>
 void Stepper<T>::run(Index steps, const Progress& progress) {
@@ -290,5 +298,6 @@ template class Stepper<float>;
 template class Stepper<double>;
 template class Stepper<cfloat>;
 template class Stepper<cdouble>;
+template class Stepper<Half>;
 
 }  // namespace spinloom::stencil

@@ -62,7 +62,16 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     const auto numbers = stencil_numbers<T>(kernel.in_double);
     const bool may_march = s.kind == stencil::Schedule::Kind::cuda && !why_no_march(kernel.view()) &&
                            plan.layout.plane_stride < (Index{1} << 31);
-    if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring || may_march) {
+    if (s.kind == stencil::Schedule::Kind::tile) {
+      stage.kernel = "tile";
+      stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
+      TileShape tile{stage.march.points,  stage.march.rows,    s.depth > 0 ? s.depth : 4, stage.march.block_x,
+                     stage.march.block_y, stage.march.shuffle, stage.march.blocks};
+      stage.depth = tile.depth;
+      stage.band = s.band > 0 ? blocks_of(s.band, tile.block_y * tile.rows) : Index{1} << 30;
+      stage.instance = &tile_instance(*kernel.definition, numbers, tile);
+    } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring ||
+               may_march) {
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
       stage.depth = s.depth > 0 ? s.depth : 128;
       stage.kernel = stage.march.ring ? "ring" : "march";
@@ -160,6 +169,17 @@ void StencilEngine<T>::march(const Stage& stage, const StencilWork& w) {
 }
 
 template <class T>
+void StencilEngine<T>::tile(const Stage& stage, const StencilWork& w) {
+  const MarchShape& s = stage.march;
+  const Index tiles_y = blocks_of(w.ny, s.block_y * s.rows), band = std::min(stage.band, tiles_y);
+  const Index tiles =
+      blocks_of(w.nx, s.block_x * s.points) * blocks_of(tiles_y, band) * band * blocks_of(w.nz, stage.depth);
+  launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles),
+         {static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)}, 0, w,
+         static_cast<unsigned>(band));
+}
+
+template <class T>
 void StencilEngine<T>::follow(Index l) {
   const auto& definition = *plan_.chain[static_cast<std::size_t>(plan_.level(l).kernel)].definition;
   for (const stencil::Output& o : definition.outputs) {
@@ -187,7 +207,9 @@ void StencilEngine<T>::advance(Index first_level, Index levels) {
   begin_batch();
   for (Index l = first_level; l < first_level + levels; ++l) {
     const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
-    if (stages_[k].depth > 0)
+    if (stages_[k].band > 0)
+      tile(stages_[k], work(l));
+    else if (stages_[k].depth > 0)
       march(stages_[k], work(l));
     else
       gather(stages_[k], work(l), plan_.chain[k].view().red_black);
@@ -231,5 +253,6 @@ template class StencilEngine<float>;
 template class StencilEngine<double>;
 template class StencilEngine<cfloat>;
 template class StencilEngine<cdouble>;
+template class StencilEngine<stencil::Half>;
 
 }  // namespace spinloom::cuda

@@ -6,6 +6,7 @@
 #include "stencil/cuda/stencil_halo.hpp"
 #include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_overlapped.hpp"
+#include "stencil/cuda/stencil_tile.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
 
@@ -45,6 +46,7 @@ class StencilEngine {
     MarchShape march;
     std::size_t shared_bytes = 0;
     Index depth = 0;  ///< planes of a block that marches
+    Index band = 0;   ///< tiles along y of those that are worked on together
   };
   StencilWork work(Index level) const;
   /// The host runs at most two batches ahead of the GPU.
@@ -52,6 +54,7 @@ class StencilEngine {
   void end_batch();
   void gather(const Stage& stage, const StencilWork& work, bool half_of_points);
   void march(const Stage& stage, const StencilWork& work);
+  void tile(const Stage& stage, const StencilWork& work);
   /// Cells outside of what level `l` wrote follow.
   void follow(Index level);
 

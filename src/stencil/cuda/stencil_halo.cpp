@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/kernel.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/stencil/half.hpp"
 
 namespace spinloom::cuda {
 
@@ -13,11 +14,14 @@ constexpr Index threads = 256;  // as in stencil_halo.cu
 
 template <class T>
 const KernelInstance& instance() {
-  constexpr bool is_float = sizeof(stencil::real_of<T>) == 4;
+  constexpr bool is_half = std::is_same_v<T, stencil::Half>,
+                 is_float = is_half || sizeof(stencil::real_of<T>) == 4;
   constexpr bool is_complex = !std::is_same_v<T, stencil::real_of<T>>;
   static const std::string real = is_float ? "float" : "double";
-  static const KernelInstance one{
-      &stencil_halo_source, {"REAL=" + real, "STORAGE=" + (is_complex ? "Complex<" + real + ">" : real)}};
+  static const KernelInstance one{&stencil_halo_source,
+                                  {"REAL=" + real, "STORAGE=" + (is_half      ? "Half"
+                                                                 : is_complex ? "Complex<" + real + ">"
+                                                                              : real)}};
   return one;
 }
 
@@ -96,7 +100,8 @@ void collect(const T* origin, T* dense, const stencil::GridLayout& g) {
 }
 
 std::vector<KernelInstance> halo_kernel_instances() {
-  return {instance<float>(), instance<double>(), instance<cfloat>(), instance<cdouble>()};
+  return {instance<float>(), instance<double>(), instance<cfloat>(), instance<cdouble>(),
+          instance<stencil::Half>()};
 }
 
 #define SPINLOOM_INSTANTIATE(T)                                   \
@@ -107,5 +112,6 @@ SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)
 SPINLOOM_INSTANTIATE(cfloat)
 SPINLOOM_INSTANTIATE(cdouble)
+SPINLOOM_INSTANTIATE(stencil::Half)
 
 }  // namespace spinloom::cuda

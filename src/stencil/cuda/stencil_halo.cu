@@ -28,12 +28,17 @@ struct Place {
 STENCIL_OP Place place(const HaloWork& w, Index i) {
   const Index thickness[3] = {w.low[0] + w.high[0], w.low[1] + w.high[1], w.low[2] + w.high[2]};
   const Index rows = w.n[1] + thickness[1], columns = w.n[2] + thickness[2];
-  const auto cell = [&](int axis, Index d) { return d < w.low[axis] ? d - w.low[axis] : w.n[axis] + d - w.low[axis]; };
+  const auto cell = [&](int axis, Index d) {
+    return d < w.low[axis] ? d - w.low[axis] : w.n[axis] + d - w.low[axis];
+  };
   Index count = (w.regions & 1) ? thickness[0] * rows * columns : 0;
-  if (i < count) return {{cell(0, i / (rows * columns)), i / columns % rows - w.low[1], i % columns - w.low[2]}, true};
+  if (i < count)
+    return {{cell(0, i / (rows * columns)), i / columns % rows - w.low[1], i % columns - w.low[2]}, true};
   i -= count;
   count = (w.regions & 2) ? w.n[0] * thickness[1] * columns : 0;
-  if (i < count) return {{i / (thickness[1] * columns), cell(1, i / columns % thickness[1]), i % columns - w.low[2]}, true};
+  if (i < count)
+    return {{i / (thickness[1] * columns), cell(1, i / columns % thickness[1]), i % columns - w.low[2]},
+            true};
   i -= count;
   count = (w.regions & 4) ? w.n[0] * w.n[1] * thickness[2] : 0;
   if (i < count)
@@ -60,7 +65,8 @@ struct Sum<Half, float> {
   static STENCIL_OP Half value(double a) { return C::narrowed((float)a); }
 };
 
-extern "C" __global__ void __launch_bounds__(256) fill_halo(Storage* origin, const __grid_constant__ HaloWork w) {
+extern "C" __global__ void __launch_bounds__(256)
+    fill_halo(Storage* origin, const __grid_constant__ HaloWork w) {
   Place p = place(w, (Index)blockIdx.x * 256 + threadIdx.x);
   if (!p.is_outside) return;
   Storage* const to = origin + p.at[0] * w.plane + p.at[1] * w.row + p.at[2];
@@ -85,8 +91,8 @@ extern "C" __global__ void __launch_bounds__(256) fill_halo(Storage* origin, con
       if (rule.source < 0 || rule.source >= w.n[axis]) break;
     }
   }
-  Storage v = is_fixed ? Sum<Storage, Real>::value(fixed)
-                       : origin[p.at[0] * w.plane + p.at[1] * w.row + p.at[2]];
+  Storage v =
+      is_fixed ? Sum<Storage, Real>::value(fixed) : origin[p.at[0] * w.plane + p.at[1] * w.row + p.at[2]];
 #pragma unroll
   for (int axis = 2; axis >= 0; --axis)
     if (sums[axis] != 0) v = Sum<Storage, Real>::of(v, sums[axis]);

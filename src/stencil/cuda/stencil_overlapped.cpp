@@ -307,5 +307,6 @@ template class OverlappedPass<float>;
 template class OverlappedPass<double>;
 template class OverlappedPass<cfloat>;
 template class OverlappedPass<cdouble>;
+template class OverlappedPass<stencil::Half>;
 
 }  // namespace spinloom::cuda

@@ -77,24 +77,26 @@ std::string StencilPrinter::head() const {
       p_.params(), d_.red_black, sums(), reach("low", &Reach::low), reach("high", &Reach::high));
 }
 
-std::string StencilPrinter::value(int at, int dy, int dx) { return fmt::format("v{}", number(at, dy, dx)); }
+std::string StencilPrinter::value(int at, int dy, int dx, int dz) {
+  return fmt::format("v{}", number(at, dy, dx, dz));
+}
 
-std::string StencilPrinter::stored(int at, int dy, int dx) {
+std::string StencilPrinter::stored(int at, int dy, int dx, int dz) {
   if (w_.is_complex && d_.reductions.size() > 0) refuse("a sum or max that rides along");
-  const int v = number(at, dy, dx);
+  const int v = number(at, dy, dx, dz);
   return w_.is_complex && is_uniform(v) ? fmt::format("Value{{v{}, 0}}", v) : fmt::format("v{}", v);
 }
 
-int StencilPrinter::number(int at, int dy, int dx) {
-  const auto key = std::tuple(at, dy, dx);
+int StencilPrinter::number(int at, int dy, int dx, int dz) {
+  const auto key = std::tuple(at, dy, dx, dz);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const Node& n = d_.code[static_cast<std::size_t>(at)];
-  if (n.op == Op::shifted) return known_[key] = number(n.a, dy, dx + n.x);
-  const int a = n.a < 0 ? -1 : number(n.a, dy, dx), b = n.b < 0 ? -1 : number(n.b, dy, dx),
-            c = n.c < 0 ? -1 : number(n.c, dy, dx);
+  if (n.op == Op::shifted) return known_[key] = number(n.a, dy, dx + n.x, dz);
+  const int a = n.a < 0 ? -1 : number(n.a, dy, dx, dz), b = n.b < 0 ? -1 : number(n.b, dy, dx, dz),
+            c = n.c < 0 ? -1 : number(n.c, dy, dx, dz);
   bool uniform = n.op != Op::access;
   for (const int operand : {a, b, c}) uniform = uniform && (operand < 0 || is_uniform(operand));
-  std::string text = expression(n, dy, dx, a, b, c, uniform);
+  std::string text = expression(n, dy, dx, dz, a, b, c, uniform);
   // What reads the same values is the same value, whichever point asks for it.
   if (const auto found = printed_.find(text); found != printed_.end()) return known_[key] = found->second;
   const int v = static_cast<int>(is_uniform_.size());
@@ -105,7 +107,7 @@ int StencilPrinter::number(int at, int dy, int dx) {
   return known_[key] = v;
 }
 
-std::string StencilPrinter::expression(const Node& n, int dy, int dx, int a, int b, int c,
+std::string StencilPrinter::expression(const Node& n, int dy, int dx, int dz, int a, int b, int c,
                                        bool uniform) const {
   const auto real_only = [&](const char* what) {
     if (w_.is_complex && !uniform) refuse(what);
@@ -123,7 +125,7 @@ std::string StencilPrinter::expression(const Node& n, int dy, int dx, int a, int
     case Op::access: {
       int read = 0;
       while (list_[read].field != n.field || list_[read].level != n.level) ++read;
-      return access_(read, n.z, n.y + dy, n.x + dx);
+      return access_(read, n.z + dz, n.y + dy, n.x + dx);
     }
     case Op::add: return call("add");
     case Op::sub: return call("sub");

@@ -19,10 +19,10 @@ class StencilPrinter {
 
   /// Types, constants and reaches: what stencil_text() says of them.
   std::string head() const;
-  /// The name of node `at` for the point (dy, dx) from the one at hand; statements are printed at its first use.
-  std::string value(int at, int dy = 0, int dx = 0);
+  /// The name of node `at` for the point (dz, dy, dx) from the one at hand; statements are printed at its first use.
+  std::string value(int at, int dy = 0, int dx = 0, int dz = 0);
   /// The same as a Value, where a number that is the same for all points is a real one.
-  std::string stored(int at, int dy = 0, int dx = 0);
+  std::string stored(int at, int dy = 0, int dx = 0, int dz = 0);
   std::string take_statements() { return std::exchange(text_, {}); }
   int reads() const { return reads_; }
   const stencil::Read* list() const { return list_; }
@@ -36,8 +36,9 @@ class StencilPrinter {
   [[noreturn]] void refuse(const char* what) const;
   std::string reach(const char* name, int (stencil::Reach::*side)[3]) const;
   std::string sums() const;
-  int number(int at, int dy, int dx);
-  std::string expression(const stencil::Node& n, int dy, int dx, int a, int b, int c, bool uniform) const;
+  int number(int at, int dy, int dx, int dz);
+  std::string expression(const stencil::Node& n, int dy, int dx, int dz, int a, int b, int c,
+                         bool uniform) const;
   bool is_uniform(int v) const { return is_uniform_[static_cast<std::size_t>(v)] != 0; }
 
   const stencil::Definition& d_;
@@ -48,7 +49,7 @@ class StencilPrinter {
   int reads_ = 0;
   std::string text_;
   std::vector<char> is_uniform_;  ///< of each value: a real number that is the same for all points
-  std::map<std::tuple<int, int, int>, int> known_;
+  std::map<std::tuple<int, int, int, int>, int> known_;
   std::map<std::string, int> printed_;
 };
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "runtime/cuda/compiler.hpp"
-#include "spinloom/stencil/definition.hpp"
+#include "spinloom/stencil/half.hpp"
 
 namespace spinloom::cuda {
 
@@ -15,6 +15,8 @@ constexpr StencilNumbers stencil_numbers(bool in_double = false) {
     return in_double ? StencilNumbers::f32_in_f64 : StencilNumbers::f32;
   else if constexpr (std::is_same_v<T, double>)
     return StencilNumbers::f64;
+  else if constexpr (std::is_same_v<T, stencil::Half>)
+    return StencilNumbers::f16_in_f32;
   else if constexpr (std::is_same_v<T, std::complex<float>>)
     return StencilNumbers::c32;
   else

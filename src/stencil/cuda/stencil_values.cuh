@@ -181,6 +181,10 @@ STENCIL_OP void store_pack(S* p, Pack<S, V> v, Index count) {
       if (l < count) p[l] = v.at[l];
   }
 }
+template <class T>
+STENCIL_OP T choose(bool first, T a, T b) {
+  return first ? a : b;
+}
 STENCIL_OP float below_lane(float v, int lanes) { return __shfl_up_sync(0xffffffffu, v, lanes); }
 STENCIL_OP double below_lane(double v, int lanes) { return __shfl_up_sync(0xffffffffu, v, lanes); }
 STENCIL_OP float above_lane(float v, int lanes) { return __shfl_down_sync(0xffffffffu, v, lanes); }
