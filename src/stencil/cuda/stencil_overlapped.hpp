@@ -23,6 +23,14 @@ struct OverlapShape {
 /// What a schedule asks for, completed by what is fast.
 OverlapShape overlap_shape(const stencil::Schedule& schedule, int rank, Index element_bytes, bool red_black);
 
+/// Fields that a stencil writes: their places among its reads and outputs.
+struct EvolvingFields {
+  std::vector<int> read, output, field;
+};
+EvolvingFields evolving_fields(const stencil::ProgramView& program);
+/// Whether one of them is read at a point that lies off along two axes.
+bool is_diagonal(const stencil::ProgramView& program, const EvolvingFields& evolving);
+
 /// Why no block can take several levels of this chain at once; nothing when one can.
 std::optional<std::string> why_no_overlap(const std::vector<stencil::Definition>& chain,
                                           const std::vector<stencil::Boundaries>& fields,
