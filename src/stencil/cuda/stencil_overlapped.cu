@@ -1,8 +1,9 @@
 // LEVELS applications of a stencil in one pass over the grid. A block of WARPS warps owns a tile of 32 * POINTS columns and
 // WARPS * ROWS rows and goes through the planes; each thread keeps two planes of every level in registers, POINTS x ROWS of
 // its own points each. Level t computes plane k - t - 1 when plane k comes in. Neighbours along z are in the same thread,
-// along x in the next lane, along y in the same thread or, at the ends of its rows, in shared memory. Once a plane a
-// block waits for its warps or, PAIRWISE, a warp for the two next to it, and for what they did a plane ago. Tiles overlap by LEVELS on every side that lies within the grid.
+// along x in the next lane, along y in the same thread or, at the ends of its rows, in shared memory. Once a plane a block
+// waits for its warps or, PAIRWISE, a warp for the two next to it, and for what they did a plane ago. Tiles overlap by
+// LEVELS on every side that lies within the grid.
 //
 // Outside of the grid: cells of faces with fixed values stay what they are at all levels (an inside mask keeps them), axes
 // that are periodic are followed around, and where a face mirrors, the neighbour is replaced when it is read.
