@@ -17,15 +17,20 @@ using namespace spinloom;
 namespace st = spinloom::stencil;
 
 struct Case {
-  const char* name;
+  const char *name, *stencil;
   bool is_2d;
   std::vector<const char*> schedules;  ///< beside "cuda", the library's own choice
+  Index steps = 8;                     ///< of one timed run
+  Index size = 0;                      ///< along each axis where no --matrix is given; 0: what fills the GPU
 };
 const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
-      {"7-point", false, {"cuda gather"}},   {"27-point", false, {"cuda gather"}},
-      {"25-point", false, {"cuda gather"}},  {"wave", false, {"cuda gather"}},
-      {"red-black", false, {"cuda gather"}}, {"5-point", true, {"cuda gather"}}};
+  static const std::vector<Case> all = {{"7-point", "7-point", false, {"cuda gather", "cuda overlapped"}, 24},
+                                        {"on-chip", "7-point", false, {"cuda overlapped"}, 240, 192},
+                                        {"27-point", "27-point", false, {"cuda gather"}},
+                                        {"25-point", "25-point", false, {"cuda gather"}},
+                                        {"wave", "wave", false, {"cuda gather"}},
+                                        {"red-black", "red-black", false, {"cuda gather", "cuda overlapped"}},
+                                        {"5-point", "5-point", true, {"cuda gather", "cuda overlapped"}, 48}};
   return all;
 }
 
@@ -100,7 +105,7 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
   const Device device = request.device;
   Shape shape = request.matrix;
   if (shape.empty()) {
-    const Index n = c.is_2d ? 16384 : is_float ? 1024 : 768;
+    const Index n = c.size > 0 ? c.size : c.is_2d ? 16384 : is_float ? 1024 : 768;
     shape = c.is_2d ? Shape{n, n} : Shape{n, n, n};
   }
   if (shape.size() != (c.is_2d ? 2u : 3u))
@@ -110,23 +115,25 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
   schedules.insert(schedules.end(), c.schedules.begin(), c.schedules.end());
   Shape small = shape;
   for (Index& n : small) n = std::min<Index>(n, c.is_2d ? 700 : 75);
-  for (const std::string& schedule : schedules) check<T>(c.name, small, schedule, device);
+  for (const std::string& schedule : schedules) check<T>(c.stencil, small, schedule, device);
 
-  const auto kernels = st::builtin_kernels<T>(c.name);
+  const auto kernels = st::builtin_kernels<T>(c.stencil);
   const auto view = kernels[0].view();
   const double points = double(count(shape));
   const int rounds = request.repetitions > 0 ? request.repetitions : 11;
   Fields<T> fields(view, shape, device);
-  const auto from = Array<T>::zeros(shape, device);
-  Array<T> to(shape, device);
+  // Memory's speed, and not that of a cache, also where the grids are small.
+  const Index copied = std::max(count(shape), (Index{1} << 30) / Index{sizeof(T)});
+  const auto from = Array<T>::zeros({copied}, device);
+  Array<T> to({copied}, device);
   std::vector<Variant> variants;
   variants.push_back({"copy_roof", "", 1, [&] { transfer<T>(from.view(), to.view()); }, {}});
   std::vector<st::Stepper<T>> steppers;
   steppers.reserve(schedules.size());
   for (const std::string& schedule : schedules) {
-    steppers.push_back(make_stepper<T>(c.name, fields, schedule));
+    steppers.push_back(make_stepper<T>(c.stencil, fields, schedule));
     const std::string name = schedule == "cuda" ? "spatial" : schedule.substr(5);
-    variants.push_back({name, schedule, 8, [&s = steppers.back()] { s.run(8); }, {}});
+    variants.push_back({name, schedule, c.steps, [&s = steppers.back(), n = c.steps] { s.run(n); }, {}});
   }
   for (int round = -1; round < rounds; ++round)
     for (Variant& v : variants) {
@@ -134,7 +141,8 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
                                v.run();
                                synchronize(device);
                              }).seconds;
-      if (round >= 0) v.seconds.push_back(seconds / double(v.steps) / points);
+      const double updates = v.name == "copy_roof" ? double(copied) : points * double(v.steps);
+      if (round >= 0) v.seconds.push_back(seconds / updates);
     }
   for (const Variant& v : variants) {
     const double seconds = median(v.seconds);

@@ -171,6 +171,8 @@ TEST(StencilOverlappedCudaKernels, Compile) {
   compiles("red-black", Numbers::f64, {2, 2, 4, 4, 1}, periodic(), 90);
   compiles("7-point", Numbers::c32, {2, 1, 4, 4, 1}, neumann(1), 90);
   compiles("7-point", Numbers::f32_in_f64, {2, 1, 4, 4, 1}, clamp(), 90);
+  compiles("7-point", Numbers::f16_in_f32, {2, 2, 4, 4, 1}, neumann(1), 90);
+  compiles("5-point", Numbers::f16_in_f32, {3, 4, 1, 1, 16}, periodic(), 90);
   compiles("life", Numbers::f32, {2, 4, 1, 1, 16}, periodic(), 90);
 }
 

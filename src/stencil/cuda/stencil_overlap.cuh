@@ -36,6 +36,10 @@ struct alignas(sizeof(Storage) * V) RowOf {
 // counter with another is waited for long before its value is needed. Each thread waits for its own alone.
 template <int bytes>
 STENCIL_OP void fetch(void* to, const void* from) {
+  if constexpr (bytes < 4) {
+    *(short*)to = *(const short*)from;
+    return;
+  }
 #if __CUDA_ARCH__ >= 800
   if constexpr (bytes > 16) {
     fetch<16>(to, from);
@@ -44,7 +48,7 @@ STENCIL_OP void fetch(void* to, const void* from) {
     const unsigned at = (unsigned)__cvta_generic_to_shared(to);
     if constexpr (bytes == 16)
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-    else
+    else if constexpr (bytes >= 4)
       asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(bytes) : "memory");
   }
 #else
@@ -64,6 +68,67 @@ STENCIL_OP void await_fetches() {
 #endif
 }
 
+// A count in shared memory that another warp raises once what it wrote there can be read.
+STENCIL_OP void set_count(int* count, int value) {
+  const unsigned at = (unsigned)__cvta_generic_to_shared(count);
+  asm volatile("st.release.cta.shared.s32 [%0], %1;" ::"r"(at), "r"(value) : "memory");
+}
+STENCIL_OP void await_count(const int* count, int value) {
+  const unsigned at = (unsigned)__cvta_generic_to_shared(count);
+  asm volatile(
+      "{\n.reg .pred p;\n.reg .s32 v;\nAGAIN_%=:\nld.acquire.cta.shared.s32 v, [%0];\nsetp.lt.s32 p, v, %1;\n"
+      "@p bra.uni AGAIN_%=;\n}" ::"r"(at),
+      "r"(value)
+      : "memory");
+}
+
+// What is read a few planes later is fetched into the level 2 cache.
+STENCIL_OP void expect(const Storage* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
+// A store under a predicate: a branch around each would cost more.
+template <int bytes>
+STENCIL_OP void store_if(unsigned condition, void* to, const int* words) {
+  if constexpr (bytes > 16) {
+    store_if<16>(condition, to, words);
+    store_if<bytes - 16>(condition, (char*)to + 16, words + 4);
+  } else if constexpr (bytes == 16) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.s32 p, %5, 0;\n@p st.global.v4.b32 [%0], {%1, %2, %3, %4};\n}" ::"l"(to),
+                 "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(condition)
+                 : "memory");
+  } else if constexpr (bytes == 8) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.s32 p, %3, 0;\n@p st.global.v2.b32 [%0], {%1, %2};\n}" ::"l"(to),
+                 "r"(words[0]), "r"(words[1]), "r"(condition)
+                 : "memory");
+  } else if constexpr (bytes == 2) {
+    if (condition) *(short*)to = (short)words[0];
+  } else {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.s32 p, %2, 0;\n@p st.global.b32 [%0], %1;\n}" ::"l"(to), "r"(words[0]),
+                 "r"(condition)
+                 : "memory");
+  }
+}
+template <class Row>
+STENCIL_OP void store_if(unsigned condition, Storage* to, const Row& row) {
+  union {
+    Row row;
+    int words[(sizeof(Row) + 3) / 4];
+  } both = {row};
+  store_if<sizeof(Row)>(condition, to, both.words);
+}
+
+// The same place r rows on: one instruction.
+template <class P>
+STENCIL_OP P* rows_on(P* p, unsigned row_bytes, int r) {
+  return (P*)((unsigned long long)p + (unsigned long long)row_bytes * (unsigned)r);
+}
+
+// The pointer as it is: kept from being taken apart into one for each row, which would take registers for all of them.
+template <class P>
+STENCIL_OP P* as_it_is(P* p) {
+  asm volatile("" : "+l"(p));
+  return p;
+}
+
 template <class R>
 STENCIL_OP R from_lane_below(R v) {
   return __shfl_up_sync(0xffffffffu, v, 1);
@@ -72,6 +137,8 @@ template <class R>
 STENCIL_OP R from_lane_above(R v) {
   return __shfl_down_sync(0xffffffffu, v, 1);
 }
+STENCIL_OP Half from_lane_below(Half v) { return {(unsigned short)__shfl_up_sync(0xffffffffu, (unsigned)v.bits, 1)}; }
+STENCIL_OP Half from_lane_above(Half v) { return {(unsigned short)__shfl_down_sync(0xffffffffu, (unsigned)v.bits, 1)}; }
 template <class R>
 STENCIL_OP Complex<R> from_lane_below(Complex<R> v) {
   return {from_lane_below(v.re), from_lane_below(v.im)};
@@ -89,6 +156,10 @@ __device__ constexpr int evolving_of(int read) {
 
 STENCIL_OP float raised(float v, double by) { return by == 0 ? v : add(v, (float)by); }
 STENCIL_OP double raised(double v, double by) { return by == 0 ? v : add(v, by); }
+STENCIL_OP Half raised(Half v, double by) {
+  typedef Convert<float, Half> To;
+  return by == 0 ? v : To::narrowed(add(To::widened(v), (float)by));
+}
 template <class R>
 STENCIL_OP Complex<R> raised(Complex<R> v, double by) {
   return by == 0 ? v : add(v, Complex<R>{(R)by, 0});

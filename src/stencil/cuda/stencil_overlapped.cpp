@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "runtime/cuda/kernel.hpp"
 #include "spinloom/core/error.hpp"
@@ -107,7 +108,7 @@ OverlapShape overlap_shape(const Schedule& s, int rank, Index element_bytes, boo
     return shape;
   }
   for (const auto& [warps, most] :
-       {std::pair{16, 80}, std::pair{12, 112}, std::pair{8, 192}, std::pair{4, 192}}) {
+       {std::pair{16, 80}, std::pair{14, 80}, std::pair{12, 112}, std::pair{8, 192}, std::pair{4, 192}}) {
     if (height % warps != 0 || (red_black && height / warps % 2 != 0)) continue;
     shape.warps = warps;
     shape.rows = height / warps;
@@ -206,6 +207,7 @@ const KernelInstance& overlap_instance(const Definition& definition, StencilNumb
   }
   defines.push_back(fmt::format("ROWS={}", s.rows));
   defines.push_back(fmt::format("WARPS={}", s.warps));
+  defines.push_back(fmt::format("PAIRWISE={}", std::getenv("SPINLOOM_TRY_BARRIER") ? 0 : 1));
   return stencil_instance(stencil_overlapped_source, definition, numbers, defines);
 }
 

@@ -1,8 +1,8 @@
 // LEVELS applications of a stencil in one pass over the grid. A block of WARPS warps owns a tile of 32 * POINTS columns and
 // WARPS * ROWS rows and goes through the planes; each thread keeps two planes of every level in registers, POINTS x ROWS of
 // its own points each. Level t computes plane k - t - 1 when plane k comes in. Neighbours along z are in the same thread,
-// along x in the next lane, along y in the same thread or, at the ends of its rows, in shared memory, which is why one
-// barrier a plane is enough. Tiles overlap by LEVELS on every side that lies within the grid.
+// along x in the next lane, along y in the same thread or, at the ends of its rows, in shared memory. A warp waits for the
+// two next to it alone: once a plane, and for what they did a plane ago. Tiles overlap by LEVELS on every side that lies within the grid.
 //
 // Outside of the grid: cells of faces with fixed values stay what they are at all levels (an inside mask keeps them), axes
 // that are periodic are followed around, and where a face mirrors, the neighbour is replaced when it is read.
@@ -23,6 +23,7 @@ struct Shared {
   Points rows[2][LEVELS][evolving][WARPS][2][32];  // first and last row of each warp, of the two last planes
   int column[width], row[height];                  // where a cell of the tile lies in the grid
   int pack[32];                                    // where a lane's points do, when they lie together
+  int done[WARPS];                                 // planes that a warp is through with
 };
 
 template <bool value_>
@@ -44,21 +45,22 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   const int y_low = by == 0 ? 0 : ys + LEVELS, y_high = by == o.tiles_y - 1 ? ny : ys + LEVELS + step_y;
   for (int i = thread; i < width; i += 32 * WARPS)
     shared.column[i] = place<periodic_x>(xs + i, nx, o.lowest[2], o.highest[2]);
+  if (lane == 0) shared.done[warp] = 0;
   if (warp == 0) shared.pack[lane] = periodic_x ? place<true>(x0, nx, 0, 0) : min(x0, o.highest[2] / POINTS * POINTS);
   for (int i = thread; i < height; i += 32 * WARPS)
     shared.row[i] = place<periodic_y>(ys + i, ny, o.lowest[1], o.highest[1]);
   for (int i = thread; i < (int)(sizeof(shared.rows) / sizeof(int)); i += 32 * WARPS) ((int*)shared.rows)[i] = 0;
-  unsigned inside = 0, kept = 0;  // bit r * POINTS + i, and bit r
+  unsigned inside = 0, kept = 0;  // bit r * POINTS + i
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
-    if (y0 + r >= y_low && y0 + r < y_high) kept |= 1u << r;
 #pragma unroll
-    for (int i = 0; i < POINTS; ++i)
+    for (int i = 0; i < POINTS; ++i) {
+      if (y0 + r >= y_low && y0 + r < y_high && x0 + i >= x_low && x0 + i < x_high) kept |= 1u << (r * POINTS + i);
       if ((periodic_y || (y0 + r >= 0 && y0 + r < ny)) && (periodic_x || (x0 + i >= 0 && x0 + i < nx)))
         inside |= 1u << (r * POINTS + i);
+    }
   }
   constexpr bool whole_packs = LEVELS % POINTS == 0;
-  if (whole_packs && is_inner && !(x0 >= x_low && x0 < x_high)) kept = 0;
 
   // In plane k - t of level t and the one below: which is which changes from plane to plane.
   Storage state[2][LEVELS][evolving][ROWS][POINTS];
@@ -73,6 +75,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   __syncthreads();
 
   const Index own = (Index)y0 * row + x0;
+  const unsigned row_bytes = (unsigned)row * (unsigned)sizeof(Storage);
   const bool packs_stay_whole = !periodic_x || nx % POINTS == 0;
   // A thread's points of plane k.
   const auto fetch_plane = [&](auto is_edge_, int k) {
@@ -81,10 +84,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
 #pragma unroll
     for (int e = 0; e < evolving; ++e) {
       const Storage* const from = (const Storage*)w.in[read_of[e]] + plane;
+      const Storage* const mine = as_it_is(from + own);
       Points(*const to)[32] = shared.incoming[k & ahead][e][warp];
 #pragma unroll
       for (int r = 0; r < ROWS; ++r) {
-        const Storage* const at = from + (is_edge ? (Index)shared.row[warp * ROWS + r] * row : own + r * row);
+        const Storage* const at =
+            is_edge ? from + (Index)shared.row[warp * ROWS + r] * row : rows_on(mine, row_bytes, r);
         if (!is_edge || packs_stay_whole) {
           fetch<sizeof(Points)>(&to[r][lane], is_edge ? at + shared.pack[lane] : at);
         } else {
@@ -98,6 +103,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   };
 
   const int above = warp > 0 ? warp - 1 : 0, below = warp < WARPS - 1 ? warp + 1 : warp;
+  int planes = 0;
   const auto advance = [&](auto is_edge_, auto odd_, int k) {
     constexpr bool is_edge = decltype(is_edge_)::value;
     constexpr int P = decltype(odd_)::value ? 1 : 0, Q = 1 - P;
@@ -110,6 +116,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
         live[t] = t < o.levels && (periodic_z || (q >= 0 && q < nz)) ? inside : 0u;
       }
     }
+    if constexpr (PAIRWISE) await_count(&shared.done[above], planes);
     Points up[LEVELS][evolving], down[LEVELS][evolving];
 #pragma unroll
     for (int t = 0; t < LEVELS; ++t)
@@ -117,17 +124,28 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
       for (int e = 0; e < evolving; ++e) {
         up[t][e] = shared.rows[P][t][e][above][1][lane];
       }
-    const bool stores = k - LEVELS >= z0 && k - LEVELS < z1;
+    Storage* first_row[evolving];
+#pragma unroll
+    for (int e = 0; e < evolving; ++e)
+      first_row[e] = as_it_is((Storage*)w.out[output_of[e]] + own + (k - LEVELS) * w.plane);
+    const unsigned keep = k - LEVELS >= z0 && k - LEVELS < z1 ? kept : 0u;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
+      const Index row_at = (k - 1) * w.plane + own + r * row;
+      if constexpr (reads > evolving && !is_edge)
+#pragma unroll
+        for (int f = 0; f < reads; ++f)
+          if (evolving_of(f) < 0) expect((const Storage*)w.in[f] + row_at + (min(k + 2, nz - 1) - (k - 1)) * w.plane);
       // Of a red-black row the points of one colour change: those with this place along x, at all levels alike.
       constexpr int every = red_black ? 2 : 1;
       const int first = red_black ? (r + P + 1) % 2 : 0;
-      if (r == ROWS - 1)
+      if (r == ROWS - 1) {
+        if constexpr (PAIRWISE) await_count(&shared.done[below], planes);
 #pragma unroll
         for (int t = 0; t < LEVELS; ++t)
 #pragma unroll
           for (int e = 0; e < evolving; ++e) down[t][e] = shared.rows[P][t][e][below][0][lane];
+      }
       Storage left[LEVELS][evolving], right[LEVELS][evolving], result[evolving][POINTS];
       Points arriving[evolving];
 #pragma unroll
@@ -168,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
                         (Index)min(max(shared.row[warp * ROWS + r], 0), ny - 1) * row +
                         min(max(shared.column[lane * POINTS + i], 0), nx - 1);
               else
-                at.at = (k - t - 1) * w.plane + own + r * row + i;
+                at.at = row_at - t * w.plane + i;
             }
             Storage fresh[evolving];
             at.compute(fresh);
@@ -198,21 +216,31 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
           }
 #pragma unroll
       for (int e = 0; e < evolving; ++e) {
-        Storage* const to = (Storage*)w.out[output_of[e]] + (k - LEVELS) * w.plane + own + r * row;
+        Storage* const to = rows_on(first_row[e], row_bytes, r);
         if constexpr (!is_edge && whole_packs) {
           Points p;
 #pragma unroll
           for (int i = 0; i < POINTS; ++i) p.at[i] = result[e][i];
-          if (stores && (kept & (1u << r))) *(Points*)to = p;
+          store_if(keep & (1u << (r * POINTS)), to, p);
         } else {
 #pragma unroll
           for (int i = 0; i < POINTS; ++i)
-            if (stores && (kept & (1u << r)) && x0 + i >= x_low && x0 + i < x_high) to[i] = result[e][i];
+            if constexpr (is_edge) {
+              if (keep & (1u << (r * POINTS + i))) to[i] = result[e][i];
+            } else {
+              store_if(keep & (1u << (r * POINTS + i)), to + i, RowOf<1>{{result[e][i]}});
+            }
         }
       }
     }
     fetch_plane(is_edge_, k + ahead);
-    __syncthreads();
+    ++planes;
+    if constexpr (PAIRWISE) {
+      __syncwarp();
+      if (lane == 0) set_count(&shared.done[warp], planes);
+    } else {
+      __syncthreads();
+    }
   };
 
   const int end = z1 + LEVELS;

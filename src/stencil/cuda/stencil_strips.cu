@@ -76,6 +76,7 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
 #pragma unroll
       for (int i = 0; i < POINTS; ++i) state[0][t][e][i] = state[1][t][e][i] = Storage{};
 
+  const bool packs_stay_whole = !periodic_x || nx % pack == 0;
   // A thread's points of row k.
   const auto fetch_row = [&](auto is_edge_, int k) {
     constexpr bool is_edge = decltype(is_edge_)::value;
@@ -86,8 +87,9 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
 #pragma unroll
       for (int i = 0; i < POINTS; i += pack) {
         Storage* const to = incoming[k & ahead][e][i / pack][lane];
-        if (!is_edge) {
-          fetch<pack * sizeof(Storage)>(to, from + x0 + i);
+        if (!is_edge || packs_stay_whole) {
+          const int x = !is_edge ? x0 + i : periodic_x ? place<true>(x0 + i, nx, 0, 0) : min(x0 + i, o.highest[2] / pack * pack);
+          fetch<pack * sizeof(Storage)>(to, from + x);
         } else {
 #pragma unroll
           for (int j = 0; j < pack; ++j)
@@ -102,6 +104,14 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
     constexpr bool is_edge = decltype(is_edge_)::value;
     constexpr int P = decltype(odd_)::value ? 1 : 0, Q = 1 - P;
     Storage now[evolving][POINTS], fresh[evolving][POINTS];
+    unsigned live[LEVELS];
+    if constexpr (is_edge) {
+#pragma unroll
+      for (int t = 0; t < LEVELS; ++t) {
+        const int z = k - t - 1;
+        live[t] = t < o.levels && (periodic_z || (z >= 0 && z < nz)) ? inside : 0u;
+      }
+    }
     await_fetches<ahead - 1>();
 #pragma unroll
     for (int e = 0; e < evolving; ++e)
@@ -149,9 +159,8 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
                         : z * w.plane + x0 + i;
       at.compute(n);
       if constexpr (is_edge)
-        if (!(t < o.levels && (periodic_z || (z >= 0 && z < nz)) && (inside & (1u << i))))
 #pragma unroll
-          for (int e = 0; e < evolving; ++e) n[e] = state[Q][t][e][i];
+        for (int e = 0; e < evolving; ++e) n[e] = (live[t] & (1u << i)) ? n[e] : state[Q][t][e][i];
     };
     if constexpr (DIAGONAL) {  // a level needs all of the row before it
 #pragma unroll
@@ -195,12 +204,12 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
             Points p;
 #pragma unroll
             for (int j = 0; j < pack; ++j) p.at[j] = now[e][i + j];
-            if (kept & (1u << i)) *(Points*)(to + i) = p;
+            store_if(kept & (1u << i), to + i, p);
           }
         } else {
 #pragma unroll
           for (int i = 0; i < POINTS; ++i)
-            if (kept & (1u << i)) to[i] = now[e][i];
+            store_if(kept & (1u << i), to + i, RowOf<1>{{now[e][i]}});
         }
       }
     }

@@ -26,6 +26,11 @@ std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const
           "tile block=64x2 rows=2 shuffle", "march rows=2 shuffle", "march rows=3 block=32x4",
           "march rows=4 block=32x4 shuffle", "march", "ring rows=2 block=32x4 ahead=2"})
       add(std::string("cuda ") + text);
+  for (const char* text :
+       {"", " steps=4 block=64x64", " steps=3 block=64x48", " steps=4 block=32x64", " steps=2 block=64x64"})
+    if (!is_2d) add(std::string("cuda overlapped") + text);
+  for (const char* text : {"", " steps=8 block=64x1", " steps=8 block=256x1", " steps=4 block=128x1"})
+    if (is_2d) add(std::string("cuda overlapped") + text);
   add("cuda gather");
   return found;
 }
