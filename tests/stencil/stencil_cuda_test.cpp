@@ -228,7 +228,7 @@ std::string random_formula(std::mt19937& random, int depth, bool condition = fal
       default: return "(" + sub() + " < " + sub() + " || !(" + sub() + " < " + sub() + "))";
     }
   }
-  if (depth == 0) switch (pick(5)) {
+  if (depth <= 0) switch (pick(5)) {
       case 0: return "0." + std::to_string(1 + pick(999));
       case 1: return "p" + std::to_string(pick(2));
       default:

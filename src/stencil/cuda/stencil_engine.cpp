@@ -31,6 +31,23 @@ Grid one_row_of_blocks(Index count) {
   return {static_cast<unsigned>(count)};
 }
 
+/// The library's choice for one stencil, by what was fastest on an H200: tiles where little is read again, whose blocks
+/// follow one another as memory lies; a march where neighbours reach far and planes would be read too often.
+stencil::Schedule chosen(const ProgramView& p, Index element_bytes, const stencil::GridLayout& g) {
+  if (why_no_march(p) || g.plane_stride >= (Index{1} << 31)) return stencil::parse_schedule("cuda gather");
+  if (g.rank == 2) return stencil::parse_schedule("cuda tile block=128x1 depth=8");
+  const bool is_float = element_bytes <= 4;
+  if (p.reach().radius() > 1) return stencil::parse_schedule("cuda march rows=2 shuffle");
+  bool has_corners = false;  // of the cube around a point
+  for (int n = 0; n < p.count; ++n)
+    has_corners =
+        has_corners || (p.code[n].op == stencil::Op::access && p.code[n].z != 0 && p.code[n].y != 0);
+  if (has_corners)
+    return stencil::parse_schedule(is_float ? "cuda march rows=2 shuffle"
+                                            : "cuda tile block=64x2 rows=2 shuffle");
+  return stencil::parse_schedule(is_float ? "cuda tile depth=2 band=512 shuffle" : "cuda tile depth=2");
+}
+
 /// What a schedule leaves open.
 MarchShape complete(const stencil::Schedule& s, Index element_bytes, bool is_2d) {
   MarchShape shape;
@@ -52,16 +69,16 @@ MarchShape complete(const stencil::Schedule& s, Index element_bytes, bool is_2d)
 template <class T>
 StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     : plan_(plan), context_(context(plan.layout.device.index)) {
-  const stencil::Schedule& s = plan.schedule;
-  if (s.kind == stencil::Schedule::Kind::layered) {
+  if (plan.schedule.kind == stencil::Schedule::Kind::layered) {
     overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan);
     return;
   }
   for (const auto& kernel : plan.chain) {
     Stage stage;
     const auto numbers = stencil_numbers<T>(kernel.in_double);
-    const bool may_march = s.kind == stencil::Schedule::Kind::cuda && !why_no_march(kernel.view()) &&
-                           plan.layout.plane_stride < (Index{1} << 31);
+    const stencil::Schedule s = plan.schedule.kind == stencil::Schedule::Kind::cuda
+                                    ? chosen(kernel.view(), sizeof(T), plan.layout)
+                                    : plan.schedule;
     if (s.kind == stencil::Schedule::Kind::tile) {
       stage.kernel = "tile";
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
@@ -70,8 +87,7 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
       stage.depth = tile.depth;
       stage.band = s.band > 0 ? blocks_of(s.band, tile.block_y * tile.rows) : Index{1} << 30;
       stage.instance = &tile_instance(*kernel.definition, numbers, tile);
-    } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring ||
-               may_march) {
+    } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring) {
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
       stage.depth = s.depth > 0 ? s.depth : 128;
       stage.kernel = stage.march.ring ? "ring" : "march";

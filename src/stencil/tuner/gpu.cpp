@@ -16,18 +16,22 @@ std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const
     if (!why_illegal(chain, layout, fields, s)) found.push_back(s);
   };
   add("cuda");
-  for (const char* text : {"block=64x4 rows=2 shuffle", "rows=2", "shuffle", "block=32x16", "depth=64",
-                           "depth=256", "ahead=2", "unroll=4"})
-    if (!is_2d) add(std::string("cuda march ") + text);
-  for (const char* text : {"block=128x1 depth=64", "block=64x1", "block=128x1 depth=64 shuffle", "depth=256"})
-    if (is_2d) add(std::string("cuda march ") + text);
+  if (is_2d)
+    for (const char* text : {"tile block=128x1 depth=4", "tile block=256x1 shuffle",
+                             "tile block=64x1 shuffle", "march block=128x1 depth=64", "march block=64x1"})
+      add(std::string("cuda ") + text);
+  else
+    for (const char* text :
+         {"tile depth=2 band=512 shuffle", "tile depth=2", "tile block=64x2 shuffle band=128",
+          "tile block=64x2 rows=2 shuffle", "march rows=2 shuffle", "march rows=3 block=32x4",
+          "march rows=4 block=32x4 shuffle", "march", "ring rows=2 block=32x4 ahead=2"})
+      add(std::string("cuda ") + text);
   for (const char* text :
        {"", " steps=4 block=64x64", " steps=3 block=64x48", " steps=4 block=32x64", " steps=2 block=64x64"})
     if (!is_2d) add(std::string("cuda overlapped") + text);
   for (const char* text : {"", " steps=8 block=64x1", " steps=8 block=256x1", " steps=4 block=128x1"})
     if (is_2d) add(std::string("cuda overlapped") + text);
   add("cuda gather");
-  add("cuda gather block=32x8");
   return found;
 }
 
