@@ -65,5 +65,6 @@ BenchResult bench_nufft(const BenchRequest& request);
 BenchResult bench_poisson(const BenchRequest& request);
 BenchResult bench_ranks(const BenchRequest& request);
 BenchResult bench_stencil(const BenchRequest& request);
+BenchResult bench_stencil_cuda(const BenchRequest& request);
 std::vector<std::string> stencil_bench_names();  ///< what bench_stencil accepts as `stencil`
 BenchResult bench_stream(const BenchRequest& request);

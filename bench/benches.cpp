@@ -17,7 +17,7 @@ const std::vector<Bench>& benches() {
       {"nlm", "non-local means: scikit-image's order, rows, and fused tiles; on a GPU its tiers of caching",
        takes_matrix | takes_patch | runs_on_gpu, bench_nlm},
       {"stencil", "stencil sweeps and temporal blocking against the speed of memory",
-       takes_matrix | takes_stencil, bench_stencil},
+       takes_matrix | takes_stencil | runs_on_gpu, bench_stencil},
       {"poisson", "a Poisson problem solved by multigrid, and a cycle's cost in plain sweeps", takes_matrix,
        bench_poisson},
       {"ranks", "a grid shared by the processes of mpirun against as many threads", takes_matrix,

@@ -266,6 +266,7 @@ std::vector<std::string> stencil_bench_names() {
 }
 
 BenchResult bench_stencil(const BenchRequest& request) {
+  if (request.device.kind == DeviceKind::cuda) return bench_stencil_cuda(request);
   BenchResult result;
   result.columns = {
       "stencil",           "dtype",   "name", "glups", "spread", "ratio_to_copy_roof", "ratio_to_spatial",

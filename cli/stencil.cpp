@@ -26,9 +26,12 @@ constexpr const char* schedules =
     "A schedule is naive, sweep, overlapped, wavefront or diamond, then rows=N columns=N width=N steps=N "
     "planes=1|2|4 stream prefetch; or 'best': the one remembered from a tuning, else the model's guess; or "
     "'tuned': "
-    "the one remembered, else found now. It changes the speed and not one bit of the result.\n";
+    "the one remembered, else found now. On a GPU (--device cuda) it is cuda, the library's choice, cuda "
+    "gather or "
+    "cuda march, then block=XxY rows=N depth=N points=N ahead=N unroll=N shuffle. It changes the speed and "
+    "not one bit of the result.\n";
 
-enum Parts : unsigned { with_schedule = 1, with_params = 2 };
+enum Parts : unsigned { with_schedule = 1, with_params = 2, on_gpus = 4 };
 
 CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* what,
                   const std::string& example, unsigned parts) {
@@ -48,7 +51,8 @@ CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* wh
     app->add_option("--schedule", o.schedule, "how the steps are carried out")->capture_default_str();
   if ((parts & with_params) != 0)
     app->add_option("--param", o.params, "values of the stencil's parameters, in order");
-  declare_common(*app, o, with_threads);
+  o.device = "cpu";
+  declare_common(*app, o, with_threads | ((parts & on_gpus) != 0 ? with_device : 0u));
   return app;
 }
 
@@ -83,7 +87,7 @@ Command add_stencil(CLI::App& program) {
       declare(*app, *ran, "run", "Run a built-in stencil from a block of ones and print what became of it",
               "spinloom stencil run 7-point --matrix 512,512,512 --steps 100 --schedule 'diamond width=32 "
               "planes=4 prefetch'",
-              with_schedule | with_params);
+              with_schedule | with_params | on_gpus);
   steps(run, *ran, 0, "steps");
   const auto run_on_ranks = declare_stencil_ranks(*run);
   modelled->schedule = "best";
@@ -97,16 +101,16 @@ Command add_stencil(CLI::App& program) {
   model->add_flag("--measure", modelled->has_measured, "run it too, and print what was measured beside");
   auto* tune = declare(*app, *tuned, "tune",
                        "Find the fastest schedule by trials, or the one found before, and remember it",
-                       "spinloom stencil tune 7-point --matrix 512,512,512 --steps 1000", 0);
+                       "spinloom stencil tune 7-point --matrix 512,512,512 --steps 1000", on_gpus);
   tuned->steps = 1000;
   steps(tune, *tuned, 1, "steps of the runs to come");
   tune->add_flag("--fresh", tuned->is_fresh, "try again what was found before");
   return {app, [=] {
             const auto chosen = run->parsed() ? ran : model->parsed() ? modelled : tuned;
-            chosen->start();
+            chosen->where = chosen->start(model->parsed() ? Common::Gpu::refused : Common::Gpu::accepted);
             const Console console = chosen->console();
             if (run->parsed() && run_on_ranks({ran->name, ran->matrix, ran->schedule, ran->boundary,
-                                               ran->precision, ran->steps, ran->params},
+                                               ran->precision, ran->steps, ran->params, ran->where},
                                               console))
               return;
             require_texts(*chosen);

@@ -15,6 +15,7 @@ struct Options : Common {
   Index steps = 10;
   std::vector<double> params;
   bool has_measured = false, is_fresh = false;
+  spinloom::Device where;  ///< what --device came to
 };
 
 /// The stencil and its grids; each command makes what it needs of them.
@@ -36,7 +37,8 @@ struct Case {
         problem.halo.high[a] = std::max(problem.halo.high[a], one.high[a]);
       }
     }
-    layout = st::make_layout(problem.shape, problem.halo, sizeof(T));
+    problem.device = o.where;
+    layout = st::make_layout(problem.shape, problem.halo, sizeof(T), o.where);
     const st::Boundary boundary = st::parse_boundary(o.boundary);
     st::Boundaries faces{{boundary, boundary, boundary}, {boundary, boundary, boundary}};
     if (problem.shape.size() == 2) faces.low[1] = faces.high[1] = {};
@@ -59,7 +61,7 @@ struct Grids {
     grids.reserve(2 * c.problem.fields.size());
     for (int f = 0; f < static_cast<int>(c.problem.fields.size()); ++f) {
       const auto add = [&]() -> st::Grid<T>& {
-        grids.emplace_back(shape, c.problem.halo, boundary);
+        grids.emplace_back(shape, c.problem.halo, boundary, c.problem.device);
         auto& g = grids.back();
         const auto& n = g.layout().n;
         const auto value = [n, f](Index z, Index y, Index x) {

@@ -189,6 +189,9 @@ std::function<bool(const StencilRun&, const Console&)> declare_stencil_ranks(CLI
                                  "'" + what.schedule +
                                      "' is found for a whole grid, not for the parts that ranks have; "
                                      "name a schedule, such as one that stencil tune prints");
+    if ((has_mpi || o->ranks != "auto") && what.device.kind == spinloom::DeviceKind::cuda)
+      throw CLI::ValidationError("--device",
+                                 "ranks share grids of the host; choose --device cpu, or one rank");
     if (has_mpi) {
       share_cores(spinloom::launched_ranks());
       run_as_process(what, *o, console);

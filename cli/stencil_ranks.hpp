@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "console.hpp"
+#include "spinloom/core/device.hpp"
 #include "spinloom/core/types.hpp"
 
 /// What `stencil run` computes, whoever does.
@@ -11,6 +12,7 @@ struct StencilRun {
   std::string name, matrix, schedule, boundary, precision;
   spinloom::Index steps = 0;
   std::vector<double> params;
+  spinloom::Device device;
 };
 
 /// --ranks, --split, --steps-between and --exchange of `stencil run`, declared on `app`. The function runs the stencil on

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "stencil_command.hpp"
 
@@ -25,8 +26,10 @@ Json run_case(const Options& o, const Console& console) {
     stepper.set(static_cast<int>(p), c.params[p]);
     params[info.params[p].first] = c.params[p];
   }
+  spinloom::synchronize(o.where);
   const auto begin = std::chrono::steady_clock::now();
   stepper.run(o.steps, console.progress());
+  spinloom::synchronize(o.where);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Json results = Json::array();
   for (const auto& b : grids.bound) results.push_back(summary(b.current->to_array()));
@@ -34,12 +37,19 @@ Json run_case(const Options& o, const Console& console) {
   st::Machine machine;
   machine.threads = spinloom::thread_count();
   machine.caches = st::usable_caches(spinloom::detect_hardware());
-  const double bytes = st::predict_traffic(model_input(c, schedule, o.steps, machine)).bytes_per_update;
+  const bool on_gpu = o.where.kind == spinloom::DeviceKind::cuda;
+  double bytes = 0;  // on a GPU of a sweep that reads and writes everything once
+  if (on_gpu)
+    for (const auto& k : c.kernels)
+      bytes += double(k.view().bytes_per_point(sizeof(T))) / double(c.kernels.size());
+  else
+    bytes = st::predict_traffic(model_input(c, schedule, o.steps, machine)).bytes_per_update;
   const double points = double(spinloom::count(c.problem.shape)) * double(o.steps) * double(c.kernels.size());
   const double glups = seconds > 0 ? points / seconds * 1e-9 : 0;
   return {{"stencil", o.name},
           {"expression", to_string(*c.kernels[0].definition)},
-          {"instructions", c.kernels[0].rows.target},
+          {"device", to_string(o.where)},
+          {"instructions", on_gpu ? "cuda" : c.kernels[0].rows.target},
           {"matrix", c.problem.shape},
           {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
           {"schedule", to_string(stepper.schedule())},

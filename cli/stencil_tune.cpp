@@ -30,6 +30,7 @@ std::pair<Json, std::string> tune_case(const Options& o, const Console& console)
   return {{{"stencil", o.name},
            {"matrix", c.problem.shape},
            {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
+           {"device", to_string(o.where)},
            {"steps", o.steps},
            {"threads", spinloom::thread_count()},
            {"schedule", to_string(t.schedule)},

@@ -93,6 +93,7 @@ class Stencil:
         boundary: Boundary | Mapping[str, Boundary] = None,
         previous: Mapping[str, Any] | None = None,
         schedule: str = "naive",
+        device: str | None = None,
         progress: Callable[[str, float, str], Any] | None = None,
     ) -> Result:
         """Runs ``steps`` steps from the arrays given, which stay as they are.
@@ -106,7 +107,10 @@ class Stencil:
                   or a pair (low, high); or such a value for each field by name. Nothing is assumed: a stencil that reads
                   past a face of which nothing was said is refused
         previous  values one step earlier, of fields with prev(u); those left out are equal to ``fields``, at rest
-        schedule  "naive", "sweep rows=64 planes=4 stream prefetch", "diamond width=32 planes=4" ...
+        schedule  "naive", "sweep rows=64 planes=4 stream prefetch", "diamond width=32 planes=4" ...; on a GPU "cuda" and
+                  what docs/stencil-gpu.md lists, where "naive" stands for the library's choice
+        device    where the steps are done: "cpu", "cuda", "cuda:N" or "auto". None: where the arrays lie. Arrays of a GPU
+                  (anything that speaks DLPack, as those of CuPy and torch) stay there, and so do the results
         progress  called as progress(stage, fraction, detail)
         Memory    every field is copied into a grid with padding and faces, and a field that is stepped has a second one;
                   the written ones are copied out again. There are no other copies, unless an array is strided
@@ -125,7 +129,7 @@ class Stencil:
                 previous[name] = fields[name]
         first = next(iter(fields.values()))
         core = self._core.run(
-            dict(fields), previous, self._values(params or {}), self._faces(boundary), schedule, steps, progress
+            dict(fields), previous, self._values(params or {}), self._faces(boundary), schedule, steps, device or "", progress
         )
         written, before, reductions = core
         return Result(
@@ -209,8 +213,8 @@ def expression(text: str) -> Stencil:
     ``reductions`` (with schedules that sweep); or all updates in place as ``red_black(field = value)``. A value is made of
     fields at whole offsets, u(dz, dy, dx) or u(dy, dx); ``prev(u)``, one step earlier; names without offsets, which are
     parameters; numbers; + - * / and brackets; fma(a, b, c), min, max, abs, sqrt; where(condition, a, b) with conditions by
-    < <= > >= == && || !. Nothing is reordered, so the bits are those of the same stencil in C++. It is not compiled: rows
-    are gone through one operation after the other, in vectors.
+    < <= > >= == && || !. Nothing is reordered, so the bits are those of the same stencil in C++. On the host it is not
+    compiled: rows are gone through one operation after the other, in vectors. On a GPU it is, when it is first run there.
 
     Errors   ArgumentError that names the column and what was expected there
     """

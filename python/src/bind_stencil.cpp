@@ -12,6 +12,7 @@
 #include "bind.hpp"
 #include "calls.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/linear.hpp"
 #include "spinloom/stencil/parse.hpp"
@@ -107,6 +108,7 @@ struct Job {
   Shape shape;
   std::vector<double> params;
   std::vector<std::vector<std::pair<std::string, std::string>>> boundaries;  ///< [field][axis of the array]
+  Device from, device;  ///< where the arrays lie, and where the work is done
   st::Schedule schedule;
   Index steps = 1;
 };
@@ -148,19 +150,20 @@ Outcome<T> compute(const Job& job, const Progress& progress) {
     const auto found = all.find(field);
     if (found == all.end()) return;
     const Given& given = found->second;
-    if (given.is_packed()) return grid.assign({reinterpret_cast<const T*>(given.data), given.shape});
+    if (given.is_packed())
+      return grid.assign({reinterpret_cast<const T*>(given.data), given.shape, given.device});
     Array<T> packed(given.shape);
     given.pack(reinterpret_cast<std::byte*>(packed.data()));
     grid.assign(std::as_const(packed).view());
   };
   for (int f = 0; f < static_cast<int>(s.fields.size()); ++f) {
-    grids.emplace_back(job.shape, halo);
+    grids.emplace_back(job.shape, halo, st::Boundary{}, job.device);
     const auto& faces = job.boundaries[static_cast<std::size_t>(f)];
     for (std::size_t a = 0; a < faces.size(); ++a)
       grids.back().set_boundary(static_cast<int>(a), face(faces[a].first), face(faces[a].second));
     fill(grids.back(), job.fields, f);
     if (s.reads(f, st::TimeLevel::previous)) {
-      before.emplace_back(job.shape, halo);
+      before.emplace_back(job.shape, halo, st::Boundary{}, job.device);
       fill(before.back(), job.previous, f);
       bound.push_back({grids.back(), before.back()});
     } else {
@@ -171,12 +174,17 @@ Outcome<T> compute(const Job& job, const Progress& progress) {
   for (std::size_t p = 0; p < job.params.size(); ++p) stepper.set(static_cast<int>(p), job.params[p]);
   stepper.run(job.steps, progress);
 
+  const auto taken_out = [&](const st::Grid<T>& grid) {
+    Array<T> values(job.shape, job.from);
+    grid.copy_to(values.view());
+    return values;
+  };
   Outcome<T> outcome;
   for (std::size_t f = 0; f < bound.size(); ++f) {
     if (!s.writes(static_cast<int>(f))) continue;
-    outcome.fields.emplace_back(s.fields[f], bound[f].current->to_array());
+    outcome.fields.emplace_back(s.fields[f], taken_out(*bound[f].current));
     if (bound[f].previous != nullptr)
-      outcome.previous.emplace_back(s.fields[f], bound[f].previous->to_array());
+      outcome.previous.emplace_back(s.fields[f], taken_out(*bound[f].previous));
   }
   if (job.steps > 0)
     for (const auto& d : s.chain)
@@ -189,10 +197,13 @@ Outcome<T> compute(const Job& job, const Progress& progress) {
 
 template <class T>
 nb::tuple finish(Job& job, LongCall& call) {
-  Outcome<T> outcome = call.run([&] { return compute<T>(job, call.progress()); });
+  Outcome<T> outcome = call.run([&] {
+    if (job.device.kind != DeviceKind::cuda) return compute<T>(job, call.progress());
+    return on_gpu_of(job.device, [&] { return compute<T>(job, call.progress()); });
+  });
   const auto arrays = [](auto& list) {
     nb::dict d;
-    for (auto& [name, values] : list) d[name.c_str()] = to_numpy(std::move(values));
+    for (auto& [name, values] : list) d[name.c_str()] = to_python(std::move(values));
     return d;
   };
   return nb::make_tuple(arrays(outcome.fields), arrays(outcome.previous), outcome.reductions);
@@ -201,13 +212,16 @@ nb::tuple finish(Job& job, LongCall& call) {
 nb::tuple run(const Source& s, const nb::dict& fields, const nb::dict& previous,
               const std::vector<double>& params,
               const std::vector<std::vector<std::pair<std::string, std::string>>>& boundaries,
-              const std::string& schedule, Index steps, nb::handle progress) {
-  Job job{s, {}, {}, {}, params, boundaries, st::parse_schedule(schedule), steps};
+              const std::string& schedule, Index steps, const std::string& device, nb::handle progress) {
+  Job job{s, {}, {}, {}, params, boundaries, {}, {}, st::parse_schedule(schedule), steps};
   const Given* first = nullptr;
   const auto collect = [&](const nb::dict& arrays, std::map<int, Given>& into, const char* after) {
     for (std::size_t f = 0; f < s.fields.size(); ++f) {
       if (!arrays.contains(s.fields[f].c_str())) continue;
-      const auto [it, _] = into.emplace(int(f), take(arrays[s.fields[f].c_str()], s.fields[f] + after));
+      const Refusal refusal = first == nullptr ? Refusal([](Device) { return std::string(); })
+                                               : only_on(first->device, "as " + first->name + " lies there");
+      const auto [it, _] =
+          into.emplace(int(f), take(arrays[s.fields[f].c_str()], s.fields[f] + after, refusal));
       const Given& given = it->second;
       require_dtype(given, {DType::f64, DType::f32, DType::c128, DType::c64});
       if (first == nullptr) {
@@ -227,6 +241,11 @@ nb::tuple run(const Source& s, const nb::dict& fields, const nb::dict& previous,
   collect(previous, job.previous, " of the step before");
   if (first == nullptr) throw ArgumentError("stencil '" + s.name + "': no fields were given");
   LongCall call(progress);
+  job.from = job.device = first->device;
+  if (!device.empty()) job.device = call.run([&] { return choose_device(device, call.log()); });
+  if (job.from.kind == DeviceKind::cuda && job.device != job.from)
+    throw ArgumentError(first->name + " lies on " + to_string(job.from) + ", and device is '" + device +
+                        "'; copy it there, or leave device away");
   switch (first->dtype) {
     case DType::f32: return finish<float>(job, call);
     case DType::f64: return finish<double>(job, call);
@@ -241,7 +260,7 @@ void bind_stencil(nb::module_& m) {
   nb::class_<Source>(m, "StencilSource")
       .def("describe", &describe)
       .def("run", &run, nb::arg("fields"), nb::arg("previous"), nb::arg("params"), nb::arg("boundaries"),
-           nb::arg("schedule"), nb::arg("steps"), nb::arg("progress").none());
+           nb::arg("schedule"), nb::arg("steps"), nb::arg("device"), nb::arg("progress").none());
   m.def("stencil_builtin", &from_builtin, nb::arg("name"));
   m.def("stencil_linear", &from_terms, nb::arg("dims"), nb::arg("terms"));
   m.def("stencil_expression", &from_expression, nb::arg("text"));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "spinloom/stencil/half.hpp"
+
 namespace spinloom::stencil {
 namespace {
 
@@ -95,5 +97,6 @@ template class HaloRules<float>;
 template class HaloRules<double>;
 template class HaloRules<cfloat>;
 template class HaloRules<cdouble>;
+template class HaloRules<Half>;
 
 }  // namespace spinloom::stencil

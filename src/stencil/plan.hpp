@@ -15,6 +15,7 @@ struct Plan {
     bool swaps = false;                 ///< two arrays, taken in turn
     bool is_read_around = false;        ///< some stencil reads it beside the point
     HaloRules<T> rules;
+    Boundaries boundaries;  ///< what the rules were made of
   };
   struct Level {
     int kernel = 0, colour = 0;

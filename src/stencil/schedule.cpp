@@ -4,8 +4,11 @@
 
 #include <charconv>
 #include <sstream>
+#include <tuple>
 
 #include "spinloom/core/error.hpp"
+#include "stencil/cuda/stencil_march.hpp"
+#include "stencil/cuda/stencil_overlapped.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -15,7 +18,13 @@ constexpr std::pair<Kind, const char*> kinds[] = {{Kind::naive, "naive"},
                                                   {Kind::sweep, "sweep"},
                                                   {Kind::overlapped, "overlapped"},
                                                   {Kind::wavefront, "wavefront"},
-                                                  {Kind::diamond, "diamond"}};
+                                                  {Kind::diamond, "diamond"},
+                                                  {Kind::cuda, "cuda"},
+                                                  {Kind::gather, "cuda gather"},
+                                                  {Kind::march, "cuda march"},
+                                                  {Kind::ring, "cuda ring"},
+                                                  {Kind::tile, "cuda tile"},
+                                                  {Kind::layered, "cuda overlapped"}};
 
 Index number(const std::string& word, std::string_view digits) {
   Index value = 0;
@@ -26,7 +35,18 @@ Index number(const std::string& word, std::string_view digits) {
   return value;
 }
 
+/// "64x4"
+std::pair<int, int> block(const std::string& word, std::string_view sizes) {
+  const std::size_t times = sizes.find('x');
+  if (times == std::string_view::npos)
+    throw ArgumentError(fmt::format("schedule: '{}' needs threads along x and y: block=64x4", word));
+  return {static_cast<int>(number(word, sizes.substr(0, times))),
+          static_cast<int>(number(word, sizes.substr(times + 1)))};
+}
+
 }  // namespace
+
+bool is_for_gpu(const Schedule& s) { return s.kind >= Kind::cuda; }
 
 std::string to_string(const Schedule& s) {
   std::string text;
@@ -41,6 +61,14 @@ std::string to_string(const Schedule& s) {
   add("width", s.width, plain.width);
   add("steps", s.steps, plain.steps);
   add("planes", s.planes, plain.planes);
+  add("points", s.points, plain.points);
+  add("depth", s.depth, plain.depth);
+  add("ahead", s.ahead, plain.ahead);
+  add("unroll", s.unroll, plain.unroll);
+  add("band", s.band, plain.band);
+  add("blocks", s.blocks, plain.blocks);
+  if (s.shuffle) text += " shuffle";
+  if (s.block_x > 0 || s.block_y > 0) text += fmt::format(" block={}x{}", s.block_x, s.block_y);
   if (s.stream) text += " stream";
   if (s.prefetch) text += " prefetch";
   return text;
@@ -59,11 +87,20 @@ Schedule parse_schedule(const std::string& text) {
           named = true;
         }
       if (!named)
-        throw ArgumentError(
-            fmt::format("schedule: '{}' is not one of naive, sweep, overlapped, wavefront, diamond, which a "
-                        "schedule begins with",
-                        word));
+        throw ArgumentError(fmt::format(
+            "schedule: '{}' is not one of naive, sweep, overlapped, wavefront, diamond, cuda, which a "
+            "schedule begins with",
+            word));
       continue;
+    }
+    if (s.kind == Kind::cuda) {  // a second word may say which one
+      bool says_which = false;
+      for (const auto& [kind, name] : kinds)
+        if ("cuda " + word == name) {
+          s.kind = kind;
+          says_which = true;
+        }
+      if (says_which) continue;
     }
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
@@ -82,13 +119,31 @@ Schedule parse_schedule(const std::string& text) {
       s.steps = static_cast<int>(value());
     else if (name == "planes")
       s.planes = static_cast<int>(value());
+    else if (name == "points")
+      s.points = static_cast<int>(value());
+    else if (name == "depth")
+      s.depth = static_cast<int>(value());
+    else if (name == "ahead")
+      s.ahead = static_cast<int>(value());
+    else if (name == "unroll")
+      s.unroll = static_cast<int>(value());
+    else if (name == "band")
+      s.band = static_cast<int>(value());
+    else if (name == "blocks")
+      s.blocks = static_cast<int>(value());
+    else if (word == "shuffle")
+      s.shuffle = true;
+    else if (name == "block")
+      std::tie(s.block_x, s.block_y) =
+          block(word, equals == std::string::npos ? "" : word.substr(equals + 1));
     else if (word == "stream")
       s.stream = true;
     else if (word == "prefetch")
       s.prefetch = true;
     else
       throw ArgumentError(fmt::format(
-          "schedule: '{}' is not one of rows=, columns=, width=, steps=, planes=, stream, prefetch", word));
+          "schedule: '{}' is not one of rows=, columns=, width=, steps=, planes=, block=, stream, prefetch",
+          word));
   }
   if (!named) throw ArgumentError("schedule: the text is empty; 'naive' is the simplest one");
   return s;
@@ -139,6 +194,52 @@ std::optional<std::string> why_unreadable(const Definition& d, const GridLayout&
   return std::nullopt;
 }
 
+std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& chain, const GridLayout& g,
+                                              const std::vector<Boundaries>& fields, const Schedule& s) {
+  if (s.kind == Kind::layered) {
+    Schedule rest = s;
+    rest.kind = Kind::naive;
+    rest.steps = 1;
+    rest.block_x = rest.block_y = 0;
+    if (rest != Schedule{})
+      return fmt::format("'{}': cuda overlapped has steps= and block= alone", to_string(s));
+    return cuda::why_no_overlap(chain, fields, g, s);
+  }
+  const bool tiles = s.kind == Kind::tile, marches = s.kind == Kind::march || s.kind == Kind::ring || tiles;
+  if (s.band > 0 && !tiles) return "band is for cuda tile";
+  if (tiles && (s.depth > 16 || s.ahead >= 0 || s.unroll > 0))
+    return fmt::format("'{}': a tile has up to 16 planes, and neither ahead nor unroll", to_string(s));
+  if (s.columns > 0 || s.width > 0 || s.steps != 1 || s.planes != 1 || s.stream || s.prefetch)
+    return fmt::format(
+        "'{}': columns, width, steps, planes, stream and prefetch are for the host's schedules",
+        to_string(s));
+  if ((s.block_x > 0) != (s.block_y > 0) || s.block_x * Index{s.block_y} > 1024)
+    return fmt::format("block={}x{}: expected 1 to 1024 threads in all", s.block_x, s.block_y);
+  if (!marches) {
+    if (s.rows > 0 || s.depth > 0 || s.points > 0 || s.ahead >= 0 || s.unroll > 0 || s.blocks > 0 ||
+        s.shuffle)
+      return fmt::format("'{}': rows, depth, points, ahead, unroll and shuffle are for cuda march",
+                         to_string(s));
+    return std::nullopt;
+  }
+  if (s.block_x % 32 != 0)
+    return fmt::format("block={}x{}: march takes whole warps of 32 along x", s.block_x, s.block_y);
+  if (s.rows > 8 || s.ahead > 4 || s.unroll > 8 ||
+      (s.points != 0 && s.points != 1 && s.points != 2 && s.points != 4))
+    return fmt::format("'{}': expected up to 8 rows, 1, 2 or 4 points, 4 planes ahead, unroll=8",
+                       to_string(s));
+  if (s.kind == Kind::ring && s.ahead == 0)
+    return "ahead=0: a ring is filled at least one plane before its use";
+  if (s.blocks > 16) return fmt::format("blocks={}: expected up to 16", s.blocks);
+  if (g.plane_stride > (Index{1} << 31) - 1)
+    return fmt::format(
+        "march counts within a plane by 32 bits, and these planes have {} elements: use cuda gather",
+        g.plane_stride);
+  for (const Definition& d : chain)
+    if (const auto why = cuda::why_no_march(d.view())) return fmt::format("{}: {}", d.name, *why);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> why_illegal(const std::vector<Definition>& chain, const GridLayout& g,
@@ -150,11 +251,26 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
     if (auto why = why_unreadable(d, g, fields)) return why;
   }
   const auto is = [&](Kind kind) { return s.kind == kind; };
+  if (const bool on_gpu = g.device.kind == DeviceKind::cuda; on_gpu != is_for_gpu(s) && !is(Kind::naive))
+    return on_gpu ? fmt::format(
+                        "'{}' is for grids of the host, and these lie on {}: use a schedule that begins "
+                        "with cuda",
+                        to_string(s), spinloom::to_string(g.device))
+                  : fmt::format(
+                        "'{}' is for grids on a GPU, and these lie on the host: construct them with a device",
+                        to_string(s));
+  if (is_for_gpu(s)) {
+    if (auto why = why_illegal_on_gpu(chain, g, fields, s)) return why;
+  } else if (s.block_x > 0 || s.block_y > 0 || s.depth > 0 || s.points > 0 || s.ahead >= 0 || s.unroll > 0 ||
+             s.shuffle) {
+    return "block, points, depth, ahead, unroll and shuffle are for GPUs; blocks of other kinds have rows "
+           "and columns";
+  }
   if (s.planes != 1 && s.planes != 2 && s.planes != 4 && s.planes != 8)
     return fmt::format("planes={}: a row kernel computes 1, 2, 4 or 8 planes at once", s.planes);
   if (s.rows < 0 || s.columns < 0 || s.width < 0) return "rows, columns and width are not negative";
   if (s.steps < 1 || s.steps > 1024) return fmt::format("steps={}: expected 1 to 1024", s.steps);
-  if (s.steps > 1 && !is(Kind::overlapped) && !is(Kind::wavefront))
+  if (s.steps > 1 && !is(Kind::overlapped) && !is(Kind::wavefront) && !is(Kind::layered))
     return fmt::format(
         "steps={}: several steps in one pass need overlapped or wavefront; a diamond's follow from its width",
         s.steps);
@@ -188,7 +304,7 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
           "together",
           axis_names[g.rank - 2][a], g.n[a]);
   if (s.stream && in_place) return "stream: a red-black update reads what it has just written";
-  if (is(Kind::naive) || is(Kind::sweep)) {
+  if (is(Kind::naive) || is(Kind::sweep) || is_for_gpu(s)) {
     if (reduces && s.columns > 0)
       return "columns: a sum that rides along is kept per row, so rows stay whole";
     return std::nullopt;

@@ -8,13 +8,21 @@
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/stencil/half.hpp"
+#include "stencil/cuda/stencil_engine.hpp"
 #include "stencil/stepper_state.hpp"
 
 namespace spinloom::stencil {
 
 template <class T>
 struct Stepper<T>::State : StepperState<T> {
-  using StepperState<T>::StepperState;
+  std::unique_ptr<cuda::StencilEngine<T>> engine;  ///< of grids on a GPU
+  State(const std::vector<Kernel<T>>& chain, const std::vector<FieldGrids<T>>& fields,
+        const Schedule& schedule)
+      : StepperState<T>(chain, fields, schedule) {
+    if (this->plan.layout.device.kind == DeviceKind::cuda)
+      engine = std::make_unique<cuda::StencilEngine<T>>(this->plan);
+  }
 };
 
 namespace {
@@ -28,6 +36,10 @@ void check_grids(const std::vector<FieldGrids<T>>& grids) {
   for (const auto& g : grids)
     for (const Grid<T>* grid : {g.current, g.previous}) {
       if (grid == nullptr) continue;
+      if (grid->device() != layout.device)
+        throw ArgumentError(
+            fmt::format("stepper: grids on {} and on {}; all fields of a stencil lie on one device",
+                        to_string(layout.device), to_string(grid->device())));
       if (grid->layout() != layout)
         throw ArgumentError(
             fmt::format("stepper: grids of shape {} and {}, or of different halos; all fields of a stencil "
@@ -91,6 +103,8 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
   for (const auto& f : fields) boundaries.push_back(f.current->boundaries());
   if (const auto why = why_illegal(definitions, plan.layout, boundaries, schedule)) throw ArgumentError(*why);
   const Index line = 64 / static_cast<Index>(sizeof(T));
+  if (plan.layout.device.kind == DeviceKind::cuda && schedule.kind == Schedule::Kind::naive)
+    plan.schedule.kind = Schedule::Kind::cuda;
   plan.schedule.columns = (schedule.columns + line - 1) / line * line;
 
   int params = 0;
@@ -126,12 +140,15 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
   };
   for (std::size_t f = 0; f < fields.size(); ++f) {
     auto& field = plan.fields[f];
-    for (std::size_t c = 0; c < chain.size(); ++c) field.swaps |= swaps_at(c, f);
+    field.boundaries = boundaries[f];
+    for (std::size_t c = 0; c < chain.size(); ++c)
+      field.swaps |= swaps_at(c, f) || (schedule.kind == Schedule::Kind::layered &&
+                                        chain[c].view().writes(static_cast<int>(f)));
     for (std::size_t a = 0; a < 3; ++a)
       plan.periodic[a] |= field.is_read_around && boundaries[f].low[a].kind == Boundary::Kind::periodic;
     if (field.swaps && fields[f].previous == nullptr) {
       spare_of[f] = static_cast<int>(spare.size());
-      spare.emplace_back(fields[f].current->shape(), plan.layout.halo);
+      spare.emplace_back(fields[f].current->shape(), plan.layout.halo, Boundary{}, plan.layout.device);
     }
   }
   plan.flips_per_step.assign(fields.size(), 0);
@@ -173,7 +190,8 @@ void StepperState<T>::fill_halos() {
     auto& field = plan.fields[f];
     Grid<T>& grid = *grids[f].current;
     field.rules = HaloRules<T>(plan.layout, grid.boundaries());
-    field.rules.fill(grid.origin());
+    field.boundaries = grid.boundaries();
+    if (grid.device().kind != DeviceKind::cuda) field.rules.fill(grid.origin());
     field.origin[0] = field.origin[1] = grid.origin();
     if (Grid<T>* second = other(f)) field.origin[1] = second->origin();
   }
@@ -236,23 +254,44 @@ void StepperState<T>::hand_back() {
       grids[f].current->swap_values(*other(f));
 }
 
+/// Halves have no row kernels.
+template <>
+void StepperState<Half>::advance(Index) {
+  throw ArgumentError("stepper: grids of halves are stepped on a GPU only; construct them with a device");
+}
+
 template struct StepperState<float>;
 template struct StepperState<double>;
 template struct StepperState<cfloat>;
 template struct StepperState<cdouble>;
+template struct StepperState<Half>;
 
 template <class T>
 void Stepper<T>::run(Index steps, const Progress& progress) {
   if (steps < 0) throw ArgumentError(fmt::format("stepper: {} steps, expected 0 or more", steps));
   state_->fill_halos();
-  state_->copy_halos();
+  cuda::StencilEngine<T>* const engine = state_->engine.get();
+  if (engine != nullptr)
+    engine->start();
+  else
+    state_->copy_halos();
   const auto& n = state_->plan.layout.n;
   if (n[0] * n[1] * n[2] == 0) return;
-  const Index batch = state_->batch();
+  const Index batch = engine != nullptr ? 16 * engine->steps_at_once() : state_->batch();
   for (Index done = 0; done < steps;) {
     check_interrupt();
     const Index part = std::min(batch, steps - done);
-    state_->advance(part);
+    if (engine != nullptr && engine->takes_passes()) {
+      // Whatever the number of levels, the result is in one array or the other.
+      if (engine->advance_overlapped(part))
+        for (auto& field : state_->plan.fields)
+          if (field.swaps) std::swap(field.origin[0], field.origin[1]);
+    } else if (engine != nullptr) {
+      engine->advance(state_->level, part * static_cast<Index>(state_->plan.levels.size()));
+      state_->level += part * static_cast<Index>(state_->plan.levels.size());
+    } else {
+      state_->advance(part);
+    }
     done += part;
     if (progress) progress("stencil", static_cast<double>(done) / static_cast<double>(steps), "");
   }
@@ -261,9 +300,11 @@ void Stepper<T>::run(Index steps, const Progress& progress) {
 
 template <class T>
 double Stepper<T>::reduced(int index) const {
-  const Plan<T>& plan = state_->plan;
+  Plan<T>& plan = state_->plan;
   if (index < 0 || index >= static_cast<int>(plan.reduced.size()))
     throw ArgumentError(fmt::format("stepper: reduction {}, the stencil has {}", index, plan.reduced.size()));
+  if (state_->engine)
+    state_->engine->reduced(static_cast<std::size_t>(index), plan.reduced[static_cast<std::size_t>(index)]);
   Reduce kind = Reduce::sum;
   for (const auto& k : plan.chain)
     if (k.view().reduction_count > 0) kind = k.definition->reductions[static_cast<std::size_t>(index)].kind;
@@ -277,5 +318,6 @@ template class Stepper<float>;
 template class Stepper<double>;
 template class Stepper<cfloat>;
 template class Stepper<cdouble>;
+template class Stepper<Half>;
 
 }  // namespace spinloom::stencil

@@ -40,6 +40,7 @@ struct Kernel {
   std::shared_ptr<const Definition> definition;
   RowFunctions<T> rows;
   std::shared_ptr<const void> state;  ///< handed to the row functions
+  bool in_double = false;             ///< on grids of float: computed in double
 
   ProgramView view() const { return definition->view(); }
 };
@@ -53,7 +54,7 @@ inline namespace SPINLOOM_STENCIL_TARGET {
 template <class S, class T, class Arithmetic = real_of<T>>
 Kernel<T> make_kernel(const std::string& name = "stencil") {
   return {std::make_shared<const Definition>(make_definition(name, program_of<S>.view())),
-          row_functions<S, T, max_planes, Arithmetic>(), nullptr};
+          row_functions<S, T, max_planes, Arithmetic>(), nullptr, !std::is_same_v<Arithmetic, real_of<T>>};
 }
 }  // namespace SPINLOOM_STENCIL_TARGET
 

@@ -29,19 +29,23 @@ struct GridLayout {
   Index row_stride = 0, plane_stride = 0;  ///< [elements]
   Index origin = 0;                        ///< elements before the point (0, 0, 0)
   Index elements = 0;                      ///< in all
+  Device device;                           ///< rows on a GPU start at 128 bytes
   friend bool operator==(const GridLayout&, const GridLayout&) = default;
 };
 /// Throws ShapeError for an axis count other than 2 or 3, a negative extent or halo, or a size beyond 63 bits.
-GridLayout make_layout(const Shape& shape, const Halo& halo, Index element_bytes);
+GridLayout make_layout(const Shape& shape, const Halo& halo, Index element_bytes, Device device = {});
 
 /// A field on a regular grid with a halo and with a rule for each face. Elements are zero at first; their memory
 /// is first touched by the threads that will sweep over it. Elements: float, double and complex of both.
+///
+/// On a GPU, Grid<float> u(shape, halo, clamp(), device), points are out of the host's reach: the call operators and origin()
+/// are for kernels there, and fill(), assign(), copy_to(), to_array() and on() move values.
 ///
 /// Threads  distinct points may be written at once
 template <class T>
 class Grid {
  public:
-  Grid(const Shape& shape, const Halo& halo, const Boundary& all_faces = {});
+  Grid(const Shape& shape, const Halo& halo, const Boundary& all_faces = {}, Device device = {});
   Grid(Grid&&) noexcept = default;
   Grid& operator=(Grid&&) noexcept = default;
 
@@ -50,6 +54,9 @@ class Grid {
                              : Shape{layout_.n[0], layout_.n[1], layout_.n[2]};
   }
   const GridLayout& layout() const { return layout_; }
+  Device device() const { return layout_.device; }
+  /// A copy on another device: points, halo and boundaries.
+  Grid on(Device device) const;
 
   /// The point (z, y, x); cells of the halo have indices below 0 and from the extent on.
   T& operator()(Index z, Index y, Index x) {
@@ -75,6 +82,11 @@ class Grid {
   template <class F>
   requires(std::is_invocable_v<F, Index, Index, Index> ||
            std::is_invocable_v<F, Index, Index>) void fill(const F& f) {
+    if (device().kind == DeviceKind::cuda) {
+      Grid here(shape(), Halo());
+      here.fill(f);
+      return assign(here.to_array().view());
+    }
     const auto& n = layout_.n;
     parallel_blocks(n[0] * n[1], n[1] > 1 ? 16 : 1, [&](Index begin, Index end, int) {
       for (Index row = begin; row < end; ++row)
@@ -85,7 +97,7 @@ class Grid {
             (*this)(row / n[1], row % n[1], x) = f(row, x);
     });
   }
-  /// The points of a dense array of the same shape, and back. Throws ShapeError.
+  /// The points of a dense array of the same shape, on any device, and back. Throws ShapeError.
   void assign(View<const T> values);
   void copy_to(View<T> values) const;
   Array<T> to_array() const;

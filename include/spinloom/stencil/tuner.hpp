@@ -15,6 +15,7 @@ struct GridProblem {
   Shape shape;
   Halo halo;
   std::vector<Boundaries> fields;  ///< one per field of the chain
+  Device device;                   ///< where the grids lie
 };
 
 struct TuneOptions {
@@ -29,10 +30,10 @@ struct TuneOptions {
 /// One candidate and how it fared.
 struct Trial {
   Schedule schedule;
-  double predicted_glups = 0;
-  double glups = 0;          ///< median of its trials; 0: there was no time for one
-  int rounds = 0;            ///< trials
-  bool is_finalist = false;  ///< tried again beside the first guess
+  double predicted_glups = 0;  ///< on a GPU what its memory allows a sweep, the same for all
+  double glups = 0;            ///< median of its trials; 0: there was no time for one
+  int rounds = 0;              ///< trials
+  bool is_finalist = false;    ///< tried again beside the first guess
 };
 struct Tuned {
   Schedule schedule;     ///< the answer
@@ -62,6 +63,9 @@ std::vector<Candidate> candidates(ModelInput input, const std::vector<Boundaries
 /// each round; the best three are then tried three times more beside the first guess, and one replaces it only when it
 /// was the faster one there. The answer is kept on disk under what it depends on: the stencil, element type, extents
 /// (roughly), boundary kinds, steps (roughly), threads, processor, caches, version of the library.
+///
+/// On a GPU the candidates are a list, the library's own choice first, and the answer is kept under the GPU's name and the
+/// driver's version.
 ///
 /// Errors   ArgumentError as candidates(); Interrupted. A cache that cannot be read or written is no error, and where
 ///          there is no memory for trials the first guess is the answer.

@@ -199,7 +199,7 @@ std::vector<Kernel<float>> builtin_kernels_in_double(const std::string& name) {
       if (n.functors.size() == 1 && n.functors[0] == e.functor)
         known += (known.empty() ? "" : ", ") + n.info.name;
     if (found.functors.size() == 1 && found.functors[0] == e.functor)
-      return {{std::make_shared<const Definition>(e.define(name)), rows[i], nullptr}};
+      return {{std::make_shared<const Definition>(e.define(name)), rows[i], nullptr, true}};
     ++i;
   }
   throw ArgumentError(fmt::format("stencil '{}' is not one of those on floats in double: {}", name, known));

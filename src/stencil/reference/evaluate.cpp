@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/stencil/half.hpp"
 #include "spinloom/stencil/stepper.hpp"
 
 namespace spinloom::stencil {
@@ -203,6 +204,9 @@ template std::vector<double> run_reference(const std::vector<Definition>&,
 template std::vector<double> run_reference<float, double>(const std::vector<Definition>&,
                                                           const std::vector<FieldGrids<float>>&,
                                                           const std::vector<double>&, Index);
+template std::vector<double> run_reference<Half, float>(const std::vector<Definition>&,
+                                                        const std::vector<FieldGrids<Half>>&,
+                                                        const std::vector<double>&, Index);
 template std::vector<double> run_reference(const std::vector<Definition>&,
                                            const std::vector<FieldGrids<double>>&, const std::vector<double>&,
                                            Index);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "spinloom/runtime/cuda.hpp"
+
 namespace spinloom::stencil {
 
 Index shadow_planes(Index planes, double plane_points, double bytes_per_point, std::int64_t last_cache_bytes,
@@ -34,12 +36,15 @@ Shadow<T>::Shadow(const std::vector<Kernel<T>>& chain, const GridProblem& proble
   Shape shape = problem.shape;
   double plane = 1;
   for (std::size_t a = 1; a < shape.size(); ++a) plane *= double(shape[a]);
-  shape[0] = shadow_planes(shape[0], plane, arrays * sizeof(T), last_cache_bytes, radius);
+  const Index planes = shadow_planes(shape[0], plane, arrays * sizeof(T), last_cache_bytes, radius);
+  // Blocks of a GPU go through many planes each; half a thousand of them are enough to tell.
+  shape[0] =
+      problem.device.kind == DeviceKind::cuda ? std::min(shape[0], std::max<Index>(planes, 512)) : planes;
   points_ = plane * double(shape[0]) * double(chain.size());
 
   grids_.reserve(2 * fields);
   const auto add = [&](const Boundaries& rules) -> Grid<T>& {
-    grids_.emplace_back(shape, problem.halo);
+    grids_.emplace_back(shape, problem.halo, Boundary{}, problem.device);
     Grid<T>& grid = grids_.back();
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
       const std::size_t slot = shape.size() == 2 && axis == 1 ? 2 : static_cast<std::size_t>(axis);
@@ -64,8 +69,11 @@ Shadow<T>::Shadow(const std::vector<Kernel<T>>& chain, const GridProblem& proble
 template <class T>
 double Shadow<T>::time(const Schedule& schedule, Index steps) {
   Stepper<T> stepper(chain_, bound_, schedule);
+  const Device device = grids_[0].device();
+  synchronize(device);
   const auto begin = std::chrono::steady_clock::now();
   stepper.run(steps);
+  synchronize(device);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return seconds / (points_ * double(steps));
 }

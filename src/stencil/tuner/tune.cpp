@@ -7,6 +7,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "stencil/tuner/contest.hpp"
+#include "stencil/tuner/gpu.hpp"
 #include "stencil/tuner/key.hpp"
 #include "stencil/tuner/shadow.hpp"
 #include "stencil/tuner/store.hpp"
@@ -19,7 +20,7 @@ ModelInput input_of(const std::vector<Kernel<T>>& chain, const GridProblem& prob
                     const TuneOptions& options) {
   ModelInput input;
   for (const auto& k : chain) input.chain.push_back(*k.definition);
-  input.layout = make_layout(problem.shape, problem.halo, sizeof(T));
+  input.layout = make_layout(problem.shape, problem.halo, sizeof(T), problem.device);
   input.element_bytes = sizeof(T);
   input.steps = options.steps;
   return input;
@@ -57,10 +58,24 @@ std::optional<Tuned> remembered(const TuningStore& store, const std::string& key
 template <class T>
 std::string key_of(const std::vector<Kernel<T>>& chain, const ModelInput& input, const GridProblem& problem) {
   std::string code;
-  for (const auto& k : chain) code += to_string(*k.definition) + " by " + k.rows.target + "; ";
+  const bool on_gpu = problem.device.kind == DeviceKind::cuda;
+  for (const auto& k : chain)
+    code += to_string(*k.definition) + " by " +
+            (!on_gpu       ? k.rows.target
+             : k.in_double ? "double"
+                           : "cuda") +
+            "; ";
   const bool is_complex = !std::is_same_v<T, real_of<T>>;
   return tuning_key(code, fmt::format("{}{}", is_complex ? "c" : "f", sizeof(T)), input.layout.n,
-                    problem.fields, input.steps, thread_count(), detect_hardware());
+                    problem.fields, input.steps, on_gpu ? 0 : thread_count(),
+                    on_gpu ? gpu_as_hardware(problem.device) : detect_hardware());
+}
+/// Of the chain's stencils, one after the other, past the caches.
+template <class T>
+double bytes_per_update(const std::vector<Kernel<T>>& chain) {
+  double bytes = 0;
+  for (const auto& k : chain) bytes += k.view().bytes_per_point(sizeof(T));
+  return bytes / double(chain.size());
 }
 TuningStore store_of(const TuneOptions& options) {
   return {options.folder.empty() ? cache_folder() : std::filesystem::path(options.folder), options.log};
@@ -81,13 +96,29 @@ Tuned tune(const std::vector<Kernel<T>>& chain, const GridProblem& problem, cons
       return *known;
     }
   Tuned tuned;
+  const bool on_gpu = problem.device.kind == DeviceKind::cuda;
   const auto guess_only = [&] {
     tuned = best_schedule(chain, problem, options);
     tuned.seconds = seconds_since(begin);
     return tuned;
   };
+  const auto decide = [&](Tuned& of, Shadow<T> shadow) {
+    of.schedule = of.first_guess = of.trials.front().schedule;
+    Contest<T> contest(shadow, of, input.chain, options, begin);
+    contest.run();
+    // An answer that time did not allow to be checked is not remembered.
+    if (contest.was_decided()) store.store(key, of.schedule);
+  };
   if (input.layout.n[0] * input.layout.n[1] * input.layout.n[2] == 0) return guess_only();
   try {
+    if (on_gpu) {
+      const double glups = 1e-9 * copy_bandwidth(problem.device) / bytes_per_update(chain);
+      for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields))
+        tuned.trials.push_back({s, glups, 0, 0, false});
+      decide(tuned, Shadow<T>(chain, problem, std::int64_t{64} << 20));
+      tuned.seconds = seconds_since(begin);
+      return tuned;
+    }
     {
       RateMeter meter;
       input.machine = meter.measure();
@@ -101,12 +132,7 @@ Tuned tune(const std::vector<Kernel<T>>& chain, const GridProblem& problem, cons
     for (const Candidate& c : candidates(input, problem.fields, in_core_of,
                                          [&](const Schedule& s) { return effective(chain, s); }))
       tuned.trials.push_back({c.schedule, c.predicted_glups, 0, 0, false});
-    tuned.schedule = tuned.first_guess = tuned.trials.front().schedule;
-    Shadow<T> shadow(chain, problem, input.machine.caches.back().bytes);
-    Contest<T> contest(shadow, tuned, input.chain, options, begin);
-    contest.run();
-    // An answer that time did not allow to be checked is not remembered.
-    if (contest.was_decided()) store.store(key, tuned.schedule);
+    decide(tuned, Shadow<T>(chain, problem, input.machine.caches.back().bytes));
   } catch (const DeviceError& e) {
     warn(options.log, fmt::format("tune: no trials, the model's guess is taken: {}", e.what()));
     return guess_only();
@@ -127,6 +153,14 @@ Tuned best_schedule(const std::vector<Kernel<T>>& chain, const GridProblem& prob
       known->seconds = seconds_since(begin);
       return *known;
     }
+  if (problem.device.kind == DeviceKind::cuda) {
+    Tuned guess;
+    for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields))
+      guess.trials.push_back({s, 0, 0, 0, false});
+    guess.schedule = guess.first_guess = guess.trials.front().schedule;
+    guess.seconds = seconds_since(begin);
+    return guess;
+  }
   input.machine = nominal_machine();
   // A core of 3 GHz with vectors of a cache line: a load or two operations a cycle.
   const auto nominal_in_core = [&](const Schedule& s) {

@@ -1,0 +1,14 @@
+// One level of a stencil by threads that each go through the planes with a few rows of POINTS points: values along z stay in
+// registers, those of neighbouring threads come by shuffles or from the level 1 cache. The way through the planes is printed
+// by stencil_march.cpp. BLOCK_X threads along x, a multiple of a warp, BLOCK_Y times ROWS rows, AHEAD planes fetched early.
+#include "stencil_values.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK_X* BLOCK_Y, BLOCKS) march(const __grid_constant__ StencilWork w, Index depth) {
+  const int tiles_x = (int)((w.nx + BLOCK_X * POINTS - 1) / (BLOCK_X * POINTS));
+  const int tiles_y = (int)((w.ny + BLOCK_Y * ROWS - 1) / (BLOCK_Y * ROWS));
+  const int tile = blockIdx.x / tiles_x;
+  const Index z0 = tile / tiles_y * depth;
+  const int y0 = (tile % tiles_y * BLOCK_Y + threadIdx.y) * ROWS;
+  const int x0 = (blockIdx.x % tiles_x * BLOCK_X + threadIdx.x) * POINTS;
+  if (y0 < w.ny) march_planes(w, x0, y0, z0, min(z0 + depth, w.nz), threadIdx.x % 32);
+}

@@ -1,0 +1,286 @@
+#pragma once
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "stencil/cuda/stencil_march.hpp"
+#include "stencil/cuda/stencil_printer.hpp"
+
+namespace spinloom::cuda {
+
+/// First and last plane, from the one that is computed, in which a value is read.
+struct Planes {
+  int bottom = 1000, top = -1000;
+  bool any() const { return bottom <= top; }
+  void add(int dz) {
+    bottom = std::min(bottom, dz);
+    top = std::max(top, dz);
+  }
+};
+
+/// A row of one read as a thread sees it: its own points, and those of the threads beside it.
+struct Row {
+  int read = 0, y = 0;
+  std::map<int, Planes> points;  ///< by place along x, the thread's own are 0 .. V - 1
+  Planes own, beside;
+};
+
+/// Prints march_planes(). The row (r, y) in the plane d planes from the one that is computed has names that end in r_y_d,
+/// d and y counted from stencil::max_radius below.
+class MarchPrinter {
+ public:
+  MarchPrinter(const stencil::Definition& d, StencilNumbers numbers, const MarchShape& s)
+      : d_(d),
+        s_(s),
+        printer_(d, numbers, [this](int r, int dz, int dy, int dx) { return name(r, dy, dz, dx); }) {
+    StencilPrinter scout(d, numbers, [&](int r, int dz, int dy, int dx) {
+      Row& row = rows_[{r, dy}];
+      row.read = r;
+      row.y = dy;
+      row.points[dx].add(dz);
+      return fmt::format("{} {} {} {}", r, dz, dy, dx);
+    });
+    for (const stencil::Output& o : d.outputs)
+      for (int y = 0; y < s.rows; ++y)
+        for (int x = 0; x < s.points; ++x) scout.value(o.root, y, x);
+    element_bytes_ = stencil_bytes(numbers);
+    for (auto& [key, row] : rows_)
+      for (const auto& [x, planes] : row.points) {
+        for (const int z : {planes.bottom, planes.top}) {
+          row.own.add(z);
+          if (is_beside(x)) row.beside.add(z);
+        }
+        reach_x_ = std::max({reach_x_, -x, x - s.points + 1});
+      }
+  }
+
+  std::size_t shared_bytes() const { return shared_bytes_; }
+
+  std::string print() {
+    if (s_.ring) plan_rings();
+    for (const auto& [key, row] : rows_) prepare(row);
+    for (int y = 0; y < s_.rows; ++y) note_row(y);
+    std::string all = printer_.head();
+    const stencil::Reach reach = d_.view().reach();
+    all += fmt::format(
+        "STENCIL_OP void march_planes(const StencilWork& w, int {0}0, int {1}0, Index z0, Index z1, int "
+        "lane) {{\n",
+        s_.ring ? "tile_x" : "x", s_.ring ? "tile_y" : "y");
+    if (s_.ring)
+      all += fmt::format("  const int x0 = tile_x0 + threadIdx.x * {}, y0 = tile_y0 + threadIdx.y * {};\n",
+                         s_.points, s_.rows);
+    all += "  const Real* const p = (const Real*)w.params;\n";
+    all += fmt::format("  const int last = (int)(w.nx - 1 + {0}) / {1} * {1}, x = min(x0, last);\n",
+                       reach.high[2], s_.points);
+    for (const int y : row_offsets_)
+      all += fmt::format("  const int o{} = min(y0 + {}, (int)w.ny - 1 + {}) * (int)w.row + x;\n",
+                         y + stencil::max_radius, y, reach.high[1]);
+    for (int m = 1; m <= packs_beside(); ++m) {
+      all += s_.ring
+                 ? fmt::format("  const int left{0} = -{1}, right{0} = {1};\n", m, m * s_.points)
+                 : fmt::format(
+                       "  const int left{0} = min(x0 - {1}, last) - x, right{0} = min(x0 + {1}, last) - x;\n",
+                       m, m * s_.points);
+      if (s_.shuffle)
+        all += fmt::format(
+            "  const bool is_edge{0} = lane < {0} || lane >= {1};\n  const int edge{0} = lane < {0} ? "
+            "left{0} : "
+            "right{0};\n",
+            m, 32 - m);
+    }
+    all += declared_;
+    all += fmt::format("  Index z = z0 - {};\n", lead_);
+    for (const auto& [r, top] : planes_)
+      all +=
+          rings_.count(r) != 0
+              ? fmt::format("  int k{}_{} = {};\n", r, top + stencil::max_radius,
+                            slot_at_start(top) * rings_.at(r).plane)
+              : fmt::format("  const Storage* q{0}_{1} = (const Storage*)w.in[{0}] + (z + {2}) * w.plane;\n",
+                            r, top + stencil::max_radius, top + ahead_of(r));
+    for (std::size_t o = 0; o < d_.outputs.size(); ++o)
+      all += fmt::format("  Storage* to{0} = (Storage*)w.out[{0}] + z * w.plane;\n", o);
+    all += rings_start();
+    all += fmt::format("#pragma unroll {}\n  for (; z < z1; ++z) {{\n", s_.unroll);
+    all += rings_turn();
+    all += shifted_;
+    for (const auto& [key, text] : loads_)
+      all += fmt::format("  if (z >= z0 - {}{}) {{\n{}  }}\n", key.first,
+                         key.second > 0 ? fmt::format(" && z + {} < z1", key.second) : "", text);
+    all += arrived_;
+    all += "  if (z >= z0) {\n" + computed() + "  }\n";
+    for (const auto& [r, top] : planes_)
+      all += rings_.count(r) != 0 ? fmt::format("  k{0}_{1} = k{0}_{1} == {2} ? 0 : k{0}_{1} + {3};\n", r,
+                                                top + stencil::max_radius, (slots_ - 1) * rings_.at(r).plane,
+                                                rings_.at(r).plane)
+                                  : fmt::format("  q{}_{} += w.plane;\n", r, top + stencil::max_radius);
+    for (std::size_t o = 0; o < d_.outputs.size(); ++o) all += fmt::format("  to{} += w.plane;\n", o);
+    return all + "  }\n}\n";
+  }
+
+ private:
+  bool is_beside(int x) const { return x < 0 || x >= s_.points; }
+  int packs_beside() const { return (reach_x_ + s_.points - 1) / s_.points; }
+  static std::string stem(const Row& row) {
+    return fmt::format("{}_{}", row.read, row.y + stencil::max_radius);
+  }
+  std::string name(int r, int y, int z, int x) const {
+    return fmt::format("{}{}_{}_{}_{}", is_beside(x) ? "h" : "c", r, y + stencil::max_radius,
+                       z + stencil::max_radius, x + stencil::max_radius);
+  }
+  void declare(const std::string& type, const std::string& name) {
+    declared_ += fmt::format("  {} {}{{}};\n", type, name);
+  }
+  void note_row(int y) { row_offsets_.insert(y); }
+
+  /// A value moves to the plane below it.
+  void chain(const Row& row, int x, const Planes& planes, int top) {
+    for (int z = planes.bottom; z <= top; ++z) {
+      declare("Value", name(row.read, row.y, z, x));
+      if (z < top)
+        shifted_ += fmt::format("  {} = {};\n", name(row.read, row.y, z, x), name(row.read, row.y, z + 1, x));
+    }
+  }
+
+  /// Planes from the fetch into registers to the use.
+  int ahead_of(int read) const { return rings_.count(read) != 0 ? 0 : s_.ahead; }
+
+  void load(const Row& row, const Planes& planes, const std::string& text) {
+    const int ahead = ahead_of(row.read), lead = planes.top + ahead - planes.bottom;
+    lead_ = std::max(lead_, lead);
+    planes_.insert({row.read, planes.top});
+    note_row(row.y);
+    loads_[{lead, ahead}] += text;
+  }
+  std::string from(const Row& row, int top, const std::string& beside = "") const {
+    if (const auto found = rings_.find(row.read); found != rings_.end())
+      return fmt::format("ring{0} + k{0}_{1} + {2}{3}", row.read, top + stencil::max_radius,
+                         row.y * found->second.pitch, beside);
+    return fmt::format("q{}_{} + o{}{}", row.read, top + stencil::max_radius, row.y + stencil::max_radius,
+                       beside);
+  }
+  /// What was fetched `ahead` planes before it arrives is kept in registers as it came.
+  void queue(const Row& row, const std::string& type, const std::string& stem) {
+    const int ahead = ahead_of(row.read);
+    for (int d = 0; d <= ahead; ++d) {
+      declare(type, fmt::format("{}_{}", stem, d));
+      if (d < ahead) shifted_ += fmt::format("  {0}_{1} = {0}_{2};\n", stem, d, d + 1);
+    }
+  }
+
+  /// Planes of one read in shared memory: rows of the tile with what is read around it.
+  struct Ring {
+    int left = 0, above = 0, rows = 0, pitch = 0, plane = 0;  ///< elements and rows
+    std::size_t offset = 0;                                   ///< bytes
+  };
+
+  /// Reads that neighbouring threads share get a ring; all rings turn together. In stencil_ring.cpp.
+  void plan_rings();
+  int slot_at_start(int top) const;  ///< of the plane `top` planes from the one where the loop begins
+  std::string rings_start() const;   ///< barriers are made, and the first planes asked for
+  std::string rings_turn() const;    ///< a plane has arrived, and one is asked for in the oldest one's place
+
+  void prepare(const Row& row) {
+    const std::string pack = fmt::format("Pack<Storage, {}>", s_.points), own = fmt::format("s{}", stem(row));
+    const int top = row.own.top;
+    for (int x = 0; x < s_.points; ++x) {
+      const auto found = row.points.find(x);
+      Planes planes = found == row.points.end() ? Planes{top, top} : found->second;
+      if (s_.shuffle && row.beside.any()) planes.bottom = std::min(planes.bottom, row.beside.top);
+      chain(row, x, planes, top);
+    }
+    queue(row, pack, own);
+    load(row, row.own,
+         fmt::format("    {}_{} = load_pack<{}>({});\n", own, ahead_of(row.read), s_.points, from(row, top)));
+    for (int x = 0; x < s_.points; ++x)
+      arrived_ += fmt::format("  {} = Convert<Value, Storage>::widened({}_0.at[{}]);\n",
+                              name(row.read, row.y, top, x), own, x);
+    if (row.beside.any()) prepare_beside(row, pack);
+  }
+
+  void prepare_beside(const Row& row, const std::string& pack) {
+    const int top = row.beside.top, V = s_.points;
+    for (int m = 1; m <= packs_beside(); ++m)
+      for (const int side : {-1, 1}) {
+        std::vector<int> places;
+        for (int l = 0; l < V; ++l)
+          if (row.points.count(side * m * V + l) != 0) places.push_back(side * m * V + l);
+        const bool other_side = s_.shuffle && side == 1 && has(row, -m);
+        if (places.empty()) continue;
+        const std::string edge = fmt::format("{}{}_{}",
+                                             s_.shuffle ? "e"
+                                             : side < 0 ? "l"
+                                                        : "r",
+                                             stem(row), m);
+        if (!other_side) {
+          // One point of a neighbour needs no pack of it.
+          queue(row, pack, edge);
+          const std::string at = fmt::format(" + {}{}", s_.shuffle ? "edge" : side < 0 ? "left" : "right", m);
+          const std::string condition = s_.shuffle ? fmt::format("if (is_edge{}) ", m) : "";
+          if (!s_.shuffle && places.size() == 1) {
+            const int l = places[0] - side * m * V;
+            load(row, row.beside,
+                 fmt::format("    {0}_{1}.at[{2}] = ({3})[{2}];\n", edge, ahead_of(row.read), l,
+                             from(row, top, at)));
+          } else {
+            load(row, row.beside,
+                 fmt::format("    {}{}_{} = load_pack<{}>({});\n", condition, edge, ahead_of(row.read), V,
+                             from(row, top, at)));
+          }
+        }
+        for (const int x : places) {
+          const int l = x - side * m * V;
+          chain(row, x, row.points.at(x), top);
+          const std::string fetched = fmt::format("Convert<Value, Storage>::widened({}_0.at[{}])", edge, l);
+          const std::string to = name(row.read, row.y, top, x);
+          if (s_.shuffle)
+            arrived_ += fmt::format(
+                "  {0} = {1}_lane({2}, {3});\n  if ({4}) {0} = {5};\n", to, side < 0 ? "below" : "above",
+                name(row.read, row.y, top, l), m,
+                side < 0 ? fmt::format("lane < {}", m) : fmt::format("lane >= {}", 32 - m), fetched);
+          else
+            arrived_ += fmt::format("  {} = {};\n", to, fetched);
+        }
+      }
+  }
+  bool has(const Row& row, int m) const {
+    for (int l = 0; l < s_.points; ++l)
+      if (row.points.count(m * s_.points + l) != 0) return true;
+    return false;
+  }
+
+  std::string computed() {
+    std::string stores;
+    for (std::size_t o = 0; o < d_.outputs.size(); ++o)
+      for (int y = 0; y < s_.rows; ++y) {
+        std::string points;
+        for (int x = 0; x < s_.points; ++x)
+          points += fmt::format("{}Convert<Value, Storage>::narrowed({})", x > 0 ? ", " : "",
+                                printer_.stored(d_.outputs[o].root, y, x));
+        stores += fmt::format(
+            "  if (y0 + {} < w.ny) store_pack<{}>(to{} + o{}, Pack<Storage, {}>{{{{{}}}}}, w.nx - x0);\n", y,
+            s_.points, o, y + stencil::max_radius, s_.points, points);
+      }
+    return printer_.take_statements() + stores;
+  }
+
+  const stencil::Definition& d_;
+  MarchShape s_;
+  StencilPrinter printer_;
+  std::map<std::pair<int, int>, Row> rows_;
+  int reach_x_ = 0, lead_ = 0;
+  int element_bytes_ = 4;
+  std::map<int, Ring> rings_;  ///< by read
+  int slots_ = 0, newest_ = -1000,
+      oldest_ = 1000;  ///< planes of a ring; last and first one that a point reads
+  std::size_t shared_bytes_ = 0;
+  std::set<std::pair<int, int>> planes_;  ///< a pointer for each read and topmost plane
+  std::set<int> row_offsets_;
+  std::string declared_, shifted_, arrived_;
+  std::map<std::pair<int, int>, std::string> loads_;  ///< by how many planes before the first one they begin
+};
+
+}  // namespace spinloom::cuda

@@ -1,0 +1,214 @@
+#include "stencil/cuda/stencil_overlapped.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/cuda/kernel.hpp"
+#include "spinloom/core/error.hpp"
+
+namespace spinloom::cuda {
+
+extern const KernelSource stencil_overlapped_source, stencil_strips_source;
+
+using namespace stencil;
+using Kind = Boundary::Kind;
+
+namespace {
+
+int round_up(int value, int to) { return (value + to - 1) / to * to; }
+
+int code_of(const Boundary& b) {
+  switch (b.kind) {
+    case Kind::periodic: return 1;
+    case Kind::clamp: return 2;
+    case Kind::reflect: return 3;
+    case Kind::neumann: return 4;
+    default: return 0;
+  }
+}
+
+std::string list(const std::vector<int>& values) { return fmt::format("{{{}}}", fmt::join(values, ",")); }
+
+/// What suits an element size and rank on the card it was measured on.
+OverlapShape default_shape(int rank, Index element_bytes) {
+  if (rank == 2) {
+    if (element_bytes <= 4) return {8, 4, 1, 1, 16};
+    if (element_bytes <= 8) return {6, 4, 1, 1, 12};
+    return {4, 2, 1, 1, 8};
+  }
+  if (element_bytes <= 4) return {4, 2, 4, 16, 1};
+  if (element_bytes <= 8) return {4, 2, 2, 16, 1};
+  return {2, 1, 4, 16, 1};
+}
+
+void check_shape(const OverlapShape& s, const ProgramView& p, Index element_bytes) {
+  const int width = 32 * s.points, height = s.rows * s.warps;
+  if (2 * s.levels + s.points > width / 2 || (p.rank == 3 && 2 * s.levels > height / 2))
+    throw ArgumentError(
+        fmt::format("cuda overlapped: the rims of {} levels fill more than half of a tile of {} x {}: "
+                    "ask for fewer steps",
+                    s.levels, width, height));
+  const Index bytes = Index{2} * s.levels * s.points * s.rows * element_bytes * p.output_count;
+  if (bytes > 800 || s.points * s.rows > 32)
+    throw ArgumentError(
+        fmt::format("cuda overlapped: {} levels of tiles of {} x {} are {} bytes a thread, and its "
+                    "registers hold 800: ask for fewer steps or a smaller block",
+                    s.levels, width, height, bytes));
+}
+
+}  // namespace
+
+OverlapShape overlap_shape(const Schedule& s, int rank, Index element_bytes, bool red_black) {
+  OverlapShape shape = default_shape(rank, element_bytes);
+  if (s.steps > 1) shape.levels = s.steps * (red_black ? 2 : 1);
+  if (s.block_x > 0) shape.points = s.block_x / 32;
+  const int height = s.block_x > 0 ? s.block_y : shape.rows * shape.warps;
+  // Registers of a thread that hold the state of all levels, and how many threads then fit.
+  const auto registers = [&](int rows) {
+    return 2 * shape.levels * shape.points * rows * static_cast<int>(element_bytes) / 4;
+  };
+  if (rank == 2) {
+    shape.blocks = registers(1) <= 40 ? 20 : registers(1) <= 72 ? 16 : registers(1) <= 104 ? 12 : 8;
+    return shape;
+  }
+  for (const auto& [warps, most] :
+       {std::pair{16, 80}, std::pair{14, 80}, std::pair{12, 112}, std::pair{8, 192}, std::pair{4, 192}}) {
+    if (height % warps != 0 || (red_black && height / warps % 2 != 0)) continue;
+    shape.warps = warps;
+    shape.rows = height / warps;
+    if (registers(shape.rows) <= most) break;
+  }
+  return shape;
+}
+
+const KernelInstance& overlap_instance(const Definition& definition, StencilNumbers numbers,
+                                       const OverlapShape& s, const std::vector<Boundaries>& faces) {
+  const ProgramView p = definition.view();
+  const EvolvingFields evolving = evolving_fields(p);
+  std::vector<std::string> rules;
+  for (const int f : evolving.field) {
+    const Boundaries& b = faces[static_cast<std::size_t>(f)];
+    std::vector<int> codes;
+    for (std::size_t a = 0; a < 3; ++a)
+      for (const Boundary& face : {b.low[a], b.high[a]}) codes.push_back(code_of(face));
+    rules.push_back(list(codes));
+  }
+  std::vector<std::string> defines = {fmt::format("EVOLVING={}", evolving.field.size()),
+                                      "READ_OF=" + list(evolving.read),
+                                      "OUTPUT_OF=" + list(evolving.output),
+                                      fmt::format("FACES={{{}}}", fmt::join(rules, ",")),
+                                      fmt::format("LEVELS={}", s.levels),
+                                      fmt::format("POINTS={}", s.points)};
+  if (p.rank == 2) {
+    defines.push_back(fmt::format("BLOCKS={}", s.blocks));
+    defines.push_back(fmt::format("DIAGONAL={}", is_diagonal(p, evolving) ? 1 : 0));
+    return stencil_instance(stencil_strips_source, definition, numbers, defines);
+  }
+  defines.push_back(fmt::format("ROWS={}", s.rows));
+  defines.push_back(fmt::format("WARPS={}", s.warps));
+  // Waiting for two warps alone costs instructions, which floats are short of, and hides the latency of doubles.
+  const bool is_narrow = numbers == StencilNumbers::f32 || numbers == StencilNumbers::f16_in_f32;
+  defines.push_back(fmt::format("PAIRWISE={}", is_narrow ? 0 : 1));
+  return stencil_instance(stencil_overlapped_source, definition, numbers, defines);
+}
+
+template <class T>
+OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : context_(context) {
+  for (const auto& field : plan.fields) faces_.push_back(field.boundaries);
+  const std::vector<Boundaries>& faces = faces_;
+  const Definition& d = *plan.chain[0].definition;
+  const ProgramView p = d.view();
+  is_2d_ = p.rank == 2;
+  red_black_ = p.red_black;
+  shape_ = overlap_shape(plan.schedule, p.rank, static_cast<Index>(sizeof(T)), red_black_);
+  check_shape(shape_, p, static_cast<Index>(sizeof(T)));
+  instance_ = &overlap_instance(d, stencil_numbers<T>(plan.chain[0].in_double), shape_, faces);
+  const EvolvingFields evolving = evolving_fields(p);
+  read_ = evolving.read;
+  output_ = evolving.output;
+  for (std::size_t e = 0; e < evolving.field.size(); ++e)
+    for (std::size_t a = 0; a < 3; ++a) {
+      const Boundaries& b = faces[static_cast<std::size_t>(evolving.field[e])];
+      periodic_[a] = b.low[a].kind == Kind::periodic;
+      work_.add[e][2 * a] = b.low[a].kind == Kind::neumann ? b.low[a].value : 0;
+      work_.add[e][2 * a + 1] = b.high[a].kind == Kind::neumann ? b.high[a].value : 0;
+    }
+  const int width = 32 * shape_.points, height = shape_.rows * shape_.warps;
+  if (!is_2d_)
+    // As `Shared` in stencil_overlapped.cu: four planes that come in, ends of the warps' rows, and tables.
+    shared_bytes_ =
+        static_cast<std::size_t>(4 * width * height + 2 * shape_.levels * shape_.warps * 2 * width) *
+            evolving.field.size() * sizeof(T) +
+        static_cast<std::size_t>(width + height + 32 + shape_.warps) * 4 + 64;
+  cut(plan.layout);
+  context_.modules().function(*instance_, is_2d_ ? "strips" : "overlapped", shared_bytes_);
+}
+
+/// Tiles as stencil_overlapped.cu lays them, and planes so that all multiprocessors end together.
+template <class T>
+void OverlappedPass<T>::cut(const GridLayout& layout) {
+  const OverlapShape& s = shape_;
+  const auto tiles = [&](Index n, int extent, int step, bool is_periodic, int unit, int low_start) {
+    const Index start = is_periodic ? round_up(s.levels, unit) : low_start;
+    const Index need = is_periodic ? n + s.levels : n + 1;  // the last tile reaches so far
+    return static_cast<int>(std::max<Index>(1, (need + start - extent + step - 1) / step + 1));
+  };
+  const int width = 32 * s.points, height = s.rows * s.warps;
+  work_.tiles_x = tiles(layout.n[2], width, (width - 2 * s.levels) / s.points * s.points, periodic_[2],
+                        s.points, s.points);
+  work_.tiles_y = is_2d_ ? 1 : tiles(layout.n[1], height, height - 2 * s.levels, periodic_[1], 2, 2);
+  for (std::size_t a = 0; a < 3; ++a) {
+    work_.lowest[a] = static_cast<int>(-layout.halo.low[a]);
+    work_.highest[a] = static_cast<int>(layout.n[a] - 1 + layout.halo.high[a]);
+  }
+  const Index across = Index{work_.tiles_x} * work_.tiles_y, n = layout.n[0];
+  const Index at_once = Index{context_.facts().multiprocessors} * s.blocks;
+  const Index unit = red_black_ ? 2 : 1;
+  double best = 0;
+  for (Index parts = 1; parts <= std::max<Index>(1, n / 8); ++parts) {
+    const Index depth = ((n + parts - 1) / parts + unit - 1) / unit * unit;
+    const Index rounds = (across * ((n + depth - 1) / depth) + at_once - 1) / at_once;
+    const double cost = static_cast<double>(rounds) * static_cast<double>(depth + 2 * s.levels);
+    if (best == 0 || cost < best) {
+      best = cost;
+      work_.depth = static_cast<int>(depth);
+    }
+  }
+  blocks_ = across * ((n + work_.depth - 1) / work_.depth);
+  if (blocks_ > 0x7fffffff)
+    throw ArgumentError(fmt::format("cuda overlapped: {} tiles are more than a GPU starts at once", blocks_));
+}
+
+template <class T>
+bool OverlappedPass<T>::suits(const Plan<T>& plan) const {
+  for (std::size_t f = 0; f < faces_.size(); ++f)
+    if (plan.fields[f].boundaries != faces_[f]) return false;
+  return true;
+}
+
+template <class T>
+void OverlappedPass<T>::turn(StencilWork& work) const {
+  for (std::size_t e = 0; e < read_.size(); ++e) {
+    const void*& in = work.in[read_[e]];
+    void*& out = work.out[output_[e]];
+    void* const last = out;
+    out = const_cast<void*>(in);
+    in = last;
+  }
+}
+
+template <class T>
+void OverlappedPass<T>::run(const StencilWork& work, int levels) {
+  work_.levels = levels;
+  launch(context_, *instance_, is_2d_ ? "strips" : "overlapped", {static_cast<unsigned>(blocks_)},
+         {32, is_2d_ ? 1u : static_cast<unsigned>(shape_.warps)}, shared_bytes_, work, work_);
+}
+
+template class OverlappedPass<float>;
+template class OverlappedPass<double>;
+template class OverlappedPass<cfloat>;
+template class OverlappedPass<cdouble>;
+template class OverlappedPass<stencil::Half>;
+
+}  // namespace spinloom::cuda

@@ -1,0 +1,261 @@
+// LEVELS applications of a stencil in one pass over the grid. A block of WARPS warps owns a tile of 32 * POINTS columns and
+// WARPS * ROWS rows and goes through the planes; each thread keeps two planes of every level in registers, POINTS x ROWS of
+// its own points each. Level t computes plane k - t - 1 when plane k comes in. Neighbours along z are in the same thread,
+// along x in the next lane, along y in the same thread or, at the ends of its rows, in shared memory. Once a plane a block
+// waits for its warps or, PAIRWISE, a warp for the two next to it, and for what they did a plane ago. Tiles overlap by
+// LEVELS on every side that lies within the grid.
+//
+// Outside of the grid: cells of faces with fixed values stay what they are at all levels (an inside mask keeps them), axes
+// that are periodic are followed around, and where a face mirrors, the neighbour is replaced when it is read.
+#include "stencil_values.cuh"
+#include "stencil_overlap.cuh"
+
+constexpr int width = 32 * POINTS, height = ROWS * WARPS;
+constexpr int step_x = (width - 2 * LEVELS) / POINTS * POINTS, step_y = height - 2 * LEVELS;
+constexpr int start_x = periodic_x ? (LEVELS + POINTS - 1) / POINTS * POINTS : POINTS,
+              start_y = periodic_y ? (LEVELS + 1) / 2 * 2 : 2;
+
+typedef RowOf<POINTS> Points;
+
+constexpr int ahead = 3;  // planes under way
+
+struct Shared {
+  Points incoming[ahead + 1][evolving][WARPS][ROWS][32];
+  Points rows[2][LEVELS][evolving][WARPS][2][32];  // first and last row of each warp, of the two last planes
+  int column[width], row[height];                  // where a cell of the tile lies in the grid
+  int pack[32];                                    // where a lane's points do, when they lie together
+  int done[WARPS];                                 // planes that a warp is through with
+};
+
+template <bool value_>
+struct Flag {
+  static constexpr bool value = value_;
+};
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
+    overlapped(const __grid_constant__ StencilWork w, const __grid_constant__ OverlapWork o) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  Shared& shared = *(Shared*)raw;
+  const int nx = (int)w.nx, ny = (int)w.ny, nz = (int)w.nz, row = (int)w.row;
+  const int lane = threadIdx.x, warp = threadIdx.y, thread = warp * 32 + lane;
+  const int bx = blockIdx.x % o.tiles_x, by = blockIdx.x / o.tiles_x % o.tiles_y, bz = blockIdx.x / (o.tiles_x * o.tiles_y);
+  const int xs = bx * step_x - start_x, ys = by * step_y - start_y, x0 = xs + lane * POINTS, y0 = ys + warp * ROWS;
+  const int z0 = bz * o.depth, z1 = min(nz, z0 + o.depth);
+  const bool is_inner = xs >= 0 && xs + width <= nx && ys >= 0 && ys + height <= ny && o.levels == LEVELS;
+  const int x_low = bx == 0 ? 0 : xs + LEVELS, x_high = bx == o.tiles_x - 1 ? nx : xs + LEVELS + step_x;
+  const int y_low = by == 0 ? 0 : ys + LEVELS, y_high = by == o.tiles_y - 1 ? ny : ys + LEVELS + step_y;
+  for (int i = thread; i < width; i += 32 * WARPS)
+    shared.column[i] = place<periodic_x>(xs + i, nx, o.lowest[2], o.highest[2]);
+  if (lane == 0) shared.done[warp] = 0;
+  if (warp == 0) shared.pack[lane] = periodic_x ? place<true>(x0, nx, 0, 0) : min(x0, o.highest[2] / POINTS * POINTS);
+  for (int i = thread; i < height; i += 32 * WARPS)
+    shared.row[i] = place<periodic_y>(ys + i, ny, o.lowest[1], o.highest[1]);
+  for (int i = thread; i < (int)(sizeof(shared.rows) / sizeof(int)); i += 32 * WARPS) ((int*)shared.rows)[i] = 0;
+  unsigned inside = 0, kept = 0;  // bit r * POINTS + i
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+#pragma unroll
+    for (int i = 0; i < POINTS; ++i) {
+      if (y0 + r >= y_low && y0 + r < y_high && x0 + i >= x_low && x0 + i < x_high) kept |= 1u << (r * POINTS + i);
+      if ((periodic_y || (y0 + r >= 0 && y0 + r < ny)) && (periodic_x || (x0 + i >= 0 && x0 + i < nx)))
+        inside |= 1u << (r * POINTS + i);
+    }
+  }
+  constexpr bool whole_packs = LEVELS % POINTS == 0;
+
+  // In plane k - t of level t and the one below: which is which changes from plane to plane.
+  Storage state[2][LEVELS][evolving][ROWS][POINTS];
+#pragma unroll
+  for (int t = 0; t < LEVELS; ++t)
+#pragma unroll
+    for (int e = 0; e < evolving; ++e)
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int i = 0; i < POINTS; ++i) state[0][t][e][r][i] = state[1][t][e][r][i] = Storage{};
+  __syncthreads();
+
+  const Index own = (Index)y0 * row + x0;
+  const unsigned row_bytes = (unsigned)row * (unsigned)sizeof(Storage);
+  const bool packs_stay_whole = !periodic_x || nx % POINTS == 0;
+  // A thread's points of plane k.
+  const auto fetch_plane = [&](auto is_edge_, int k) {
+    constexpr bool is_edge = decltype(is_edge_)::value;
+    const Index plane = place<periodic_z>(k, nz, o.lowest[0], o.highest[0]) * w.plane;
+#pragma unroll
+    for (int e = 0; e < evolving; ++e) {
+      const Storage* const from = (const Storage*)w.in[read_of[e]] + plane;
+      const Storage* const mine = as_it_is(from + own);
+      Points(*const to)[32] = shared.incoming[k & ahead][e][warp];
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) {
+        const Storage* const at =
+            is_edge ? from + (Index)shared.row[warp * ROWS + r] * row : rows_on(mine, row_bytes, r);
+        if (!is_edge || packs_stay_whole) {
+          fetch<sizeof(Points)>(&to[r][lane], is_edge ? at + shared.pack[lane] : at);
+        } else {
+#pragma unroll
+          for (int i = 0; i < POINTS; ++i)
+            fetch<sizeof(Storage)>(&to[r][lane].at[i], at + shared.column[lane * POINTS + i]);
+        }
+      }
+    }
+    end_of_fetches();
+  };
+
+  const int above = warp > 0 ? warp - 1 : 0, below = warp < WARPS - 1 ? warp + 1 : warp;
+  int planes = 0;
+  const auto advance = [&](auto is_edge_, auto odd_, int k) {
+    constexpr bool is_edge = decltype(is_edge_)::value;
+    constexpr int P = decltype(odd_)::value ? 1 : 0, Q = 1 - P;
+    await_fetches<ahead - 1>();
+    unsigned live[LEVELS];
+    if constexpr (is_edge) {
+#pragma unroll
+      for (int t = 0; t < LEVELS; ++t) {
+        const int q = k - t - 1;
+        live[t] = t < o.levels && (periodic_z || (q >= 0 && q < nz)) ? inside : 0u;
+      }
+    }
+    if constexpr (PAIRWISE) await_count(&shared.done[above], planes);
+    Points up[LEVELS][evolving], down[LEVELS][evolving];
+#pragma unroll
+    for (int t = 0; t < LEVELS; ++t)
+#pragma unroll
+      for (int e = 0; e < evolving; ++e) {
+        up[t][e] = shared.rows[P][t][e][above][1][lane];
+      }
+    Storage* first_row[evolving];
+#pragma unroll
+    for (int e = 0; e < evolving; ++e)
+      first_row[e] = as_it_is((Storage*)w.out[output_of[e]] + own + (k - LEVELS) * w.plane);
+    const unsigned keep = k - LEVELS >= z0 && k - LEVELS < z1 ? kept : 0u;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+      const Index row_at = (k - 1) * w.plane + own + r * row;
+      if constexpr (reads > evolving && !is_edge)
+#pragma unroll
+        for (int f = 0; f < reads; ++f)
+          if (evolving_of(f) < 0) expect((const Storage*)w.in[f] + row_at + (min(k + 2, nz - 1) - (k - 1)) * w.plane);
+      // Of a red-black row the points of one colour change: those with this place along x, at all levels alike.
+      constexpr int every = red_black ? 2 : 1;
+      const int first = red_black ? (r + P + 1) % 2 : 0;
+      if (r == ROWS - 1) {
+        if constexpr (PAIRWISE) await_count(&shared.done[below], planes);
+#pragma unroll
+        for (int t = 0; t < LEVELS; ++t)
+#pragma unroll
+          for (int e = 0; e < evolving; ++e) down[t][e] = shared.rows[P][t][e][below][0][lane];
+      }
+      Storage left[LEVELS][evolving], right[LEVELS][evolving], result[evolving][POINTS];
+      Points arriving[evolving];
+#pragma unroll
+      for (int e = 0; e < evolving; ++e) arriving[e] = shared.incoming[k & ahead][e][warp][r][lane];
+#pragma unroll
+      for (int t = 0; t < LEVELS; ++t)
+#pragma unroll
+        for (int e = 0; e < evolving; ++e) {
+          if (!red_black || first == 0) left[t][e] = from_lane_below(state[Q][t][e][r][POINTS - 1]);
+          if (!red_black || first == 1) right[t][e] = from_lane_above(state[Q][t][e][r][0]);
+        }
+#pragma unroll
+      for (int i = 0; i < POINTS; ++i) {
+        Storage v[evolving];
+#pragma unroll
+        for (int e = 0; e < evolving; ++e) v[e] = arriving[e].at[i];
+#pragma unroll
+        for (int t = 0; t < LEVELS; ++t) {
+          Storage n[evolving];
+#pragma unroll
+          for (int e = 0; e < evolving; ++e) n[e] = state[Q][t][e][r][i];
+          if (i % every == first) {
+            Around at(w);
+#pragma unroll
+            for (int e = 0; e < evolving; ++e) {
+              at.near[e][1][1][1] = state[Q][t][e][r][i];
+              at.near[e][1][1][0] = i > 0 ? state[Q][t][e][r][i - 1] : left[t][e];
+              at.near[e][1][1][2] = i < POINTS - 1 ? state[Q][t][e][r][i + 1] : right[t][e];
+              at.near[e][1][0][1] = r > 0 ? state[Q][t][e][r - 1][i] : up[t][e].at[i];
+              at.near[e][1][2][1] = r < ROWS - 1 ? state[Q][t][e][r + 1][i] : down[t][e].at[i];
+              at.near[e][0][1][1] = state[P][t][e][r][i];
+              at.near[e][2][1][1] = v[e];
+            }
+            if constexpr (is_edge) at.mirror(o, k - t - 1, nz, y0 + r, ny, x0 + i, nx);
+            if constexpr (reads > evolving) {
+              if constexpr (is_edge)
+                at.at = min(max(place<periodic_z>(k - t - 1, nz, 0, nz - 1), 0), nz - 1) * w.plane +
+                        (Index)min(max(shared.row[warp * ROWS + r], 0), ny - 1) * row +
+                        min(max(shared.column[lane * POINTS + i], 0), nx - 1);
+              else
+                at.at = row_at - t * w.plane + i;
+            }
+            Storage fresh[evolving];
+            at.compute(fresh);
+#pragma unroll
+            for (int e = 0; e < evolving; ++e)
+              n[e] = !is_edge || (live[t] & (1u << (r * POINTS + i))) ? fresh[e] : n[e];
+          }
+#pragma unroll
+          for (int e = 0; e < evolving; ++e) {
+            state[P][t][e][r][i] = v[e];
+            v[e] = n[e];
+          }
+        }
+#pragma unroll
+        for (int e = 0; e < evolving; ++e) result[e][i] = v[e];
+      }
+      if (r == 0 || r == ROWS - 1)
+#pragma unroll
+        for (int t = 0; t < LEVELS; ++t)
+#pragma unroll
+          for (int e = 0; e < evolving; ++e) {
+            Points p;
+#pragma unroll
+            for (int i = 0; i < POINTS; ++i) p.at[i] = state[P][t][e][r][i];
+            if (r == 0) shared.rows[Q][t][e][warp][0][lane] = p;
+            if (r == ROWS - 1) shared.rows[Q][t][e][warp][1][lane] = p;
+          }
+#pragma unroll
+      for (int e = 0; e < evolving; ++e) {
+        Storage* const to = rows_on(first_row[e], row_bytes, r);
+        if constexpr (!is_edge && whole_packs) {
+          Points p;
+#pragma unroll
+          for (int i = 0; i < POINTS; ++i) p.at[i] = result[e][i];
+          if (keep & (1u << (r * POINTS))) *(Points*)to = p;
+        } else {
+#pragma unroll
+          for (int i = 0; i < POINTS; ++i)
+            if constexpr (is_edge) {
+              if (keep & (1u << (r * POINTS + i))) to[i] = result[e][i];
+            } else {
+              store_if(keep & (1u << (r * POINTS + i)), to + i, RowOf<1>{{result[e][i]}});
+            }
+        }
+      }
+    }
+    fetch_plane(is_edge_, k + ahead);
+    ++planes;
+    if constexpr (PAIRWISE) {
+      __syncwarp();
+      if (lane == 0) set_count(&shared.done[warp], planes);
+    } else {
+      __syncthreads();
+    }
+  };
+
+  const int end = z1 + LEVELS;
+  int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
+  for (int i = 0; i < ahead; ++i) fetch_plane(Flag<true>{}, k + i);
+  // A loop of its own for what is far from every face: the values that are under way stay in their registers.
+  while (k < end) {
+    if (is_inner)
+      while (k > LEVELS && k + 1 < nz && k + 1 < end) {
+        advance(Flag<false>{}, Flag<false>{}, k);
+        advance(Flag<false>{}, Flag<true>{}, k + 1);
+        k += 2;
+      }
+    if (k < end) advance(Flag<true>{}, Flag<false>{}, k++);
+    if (k < end) advance(Flag<true>{}, Flag<true>{}, k++);
+  }
+}

@@ -1,0 +1,156 @@
+#include "stencil/cuda/stencil_printer.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "spinloom/core/error.hpp"
+
+namespace spinloom::cuda {
+
+using namespace stencil;
+
+namespace {
+
+/// The number to the last bit.
+std::string literal(double value, bool is_double) {
+  const double rounded = is_double ? value : static_cast<float>(value);
+  if (!std::isfinite(rounded)) {
+    if (is_double)
+      return fmt::format("__longlong_as_double({:#x}ull)", std::bit_cast<std::uint64_t>(rounded));
+    return fmt::format("__int_as_float({:#x}u)", std::bit_cast<std::uint32_t>(static_cast<float>(rounded)));
+  }
+  const std::string digits = is_double ? fmt::format("{:a}", rounded) : fmt::format("{:a}f", rounded);
+  return std::signbit(rounded) ? fmt::format("({})", digits) : digits;
+}
+
+}  // namespace
+
+StencilPrinter::Words StencilPrinter::words(StencilNumbers numbers) {
+  switch (numbers) {
+    case StencilNumbers::f32: return {"float", "float", "float", false, false};
+    case StencilNumbers::f64: return {"double", "double", "double", false, true};
+    case StencilNumbers::f32_in_f64: return {"float", "double", "double", false, true};
+    case StencilNumbers::f16_in_f32: return {"Half", "float", "float", false, false};
+    case StencilNumbers::c32: return {"Complex<float>", "float", "Complex<float>", true, false};
+    case StencilNumbers::c64: break;
+  }
+  return {"Complex<double>", "double", "Complex<double>", true, true};
+}
+
+StencilPrinter::StencilPrinter(const Definition& definition, StencilNumbers numbers, Access access)
+    : d_(definition), p_(definition.view()), w_(words(numbers)), access_(std::move(access)) {
+  reads_ = p_.list_reads(list_);
+}
+
+void StencilPrinter::refuse(const char* what) const {
+  throw ArgumentError(fmt::format("{}: {} is for real fields", d_.name, what));
+}
+
+std::string StencilPrinter::reach(const char* name, int (Reach::*side)[3]) const {
+  std::string all;
+  for (int r = 0; r < reads_; ++r) {
+    const Reach reach = p_.reach(list_[r].field);
+    const bool is_current = list_[r].level == TimeLevel::current;
+    const auto& cells = reach.*side;
+    all += fmt::format("{}{{{}, {}, {}}}", r > 0 ? ", " : "", is_current ? cells[0] : 0,
+                       is_current ? cells[1] : 0, is_current ? cells[2] : 0);
+  }
+  return fmt::format("constexpr int {}[{}][3] = {{{}}};\n", name, std::max(reads_, 1), all);
+}
+
+std::string StencilPrinter::sums() const {
+  std::string all = "true";  // no array is empty
+  for (std::size_t r = 0; r < d_.reductions.size(); ++r)
+    all = fmt::format("{}{}", r > 0 ? all + ", " : "", d_.reductions[r].kind == Reduce::sum);
+  return all;
+}
+
+std::string StencilPrinter::head() const {
+  return fmt::format(
+      "// {}\n"
+      "typedef {} Storage;\ntypedef {} Real;\ntypedef {} Value;\n"
+      "constexpr int reads = {}, outputs = {}, reductions = {}, params = {};\n"
+      "constexpr bool red_black = {}, is_sum[] = {{{}}};\n{}{}",
+      to_string(d_), w_.storage, w_.real, w_.value, reads_, d_.outputs.size(), d_.reductions.size(),
+      p_.params(), d_.red_black, sums(), reach("low", &Reach::low), reach("high", &Reach::high));
+}
+
+std::string StencilPrinter::value(int at, int dy, int dx, int dz) {
+  return fmt::format("v{}", number(at, dy, dx, dz));
+}
+
+std::string StencilPrinter::stored(int at, int dy, int dx, int dz) {
+  if (w_.is_complex && d_.reductions.size() > 0) refuse("a sum or max that rides along");
+  const int v = number(at, dy, dx, dz);
+  return w_.is_complex && is_uniform(v) ? fmt::format("Value{{v{}, 0}}", v) : fmt::format("v{}", v);
+}
+
+int StencilPrinter::number(int at, int dy, int dx, int dz) {
+  const auto key = std::tuple(at, dy, dx, dz);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  const Node& n = d_.code[static_cast<std::size_t>(at)];
+  if (n.op == Op::shifted) return known_[key] = number(n.a, dy, dx + n.x, dz);
+  const int a = n.a < 0 ? -1 : number(n.a, dy, dx, dz), b = n.b < 0 ? -1 : number(n.b, dy, dx, dz),
+            c = n.c < 0 ? -1 : number(n.c, dy, dx, dz);
+  bool uniform = n.op != Op::access;
+  for (const int operand : {a, b, c}) uniform = uniform && (operand < 0 || is_uniform(operand));
+  std::string text = expression(n, dy, dx, dz, a, b, c, uniform);
+  // What reads the same values is the same value, whichever point asks for it.
+  if (const auto found = printed_.find(text); found != printed_.end()) return known_[key] = found->second;
+  const int v = static_cast<int>(is_uniform_.size());
+  const bool is_condition = n.op >= Op::less && n.op <= Op::negate;
+  text_ += fmt::format("  const {} v{} = {};\n", is_condition ? "bool" : uniform ? "Real" : "Value", v, text);
+  is_uniform_.push_back(uniform);
+  printed_[std::move(text)] = v;
+  return known_[key] = v;
+}
+
+std::string StencilPrinter::expression(const Node& n, int dy, int dx, int dz, int a, int b, int c,
+                                       bool uniform) const {
+  const auto real_only = [&](const char* what) {
+    if (w_.is_complex && !uniform) refuse(what);
+  };
+  const auto call = [&](const char* name) {
+    std::string text = fmt::format("{}(v{}", name, a);
+    if (b >= 0) text += fmt::format(", v{}", b);
+    if (c >= 0) text += fmt::format(", v{}", c);
+    return text + ")";
+  };
+  const auto infix = [&](const char* sign) { return fmt::format("v{} {} v{}", a, sign, b); };
+  switch (n.op) {
+    case Op::literal: return literal(n.value, w_.is_double);
+    case Op::param: return fmt::format("p[{}]", int(n.field));
+    case Op::access: {
+      int read = 0;
+      while (list_[read].field != n.field || list_[read].level != n.level) ++read;
+      return access_(read, n.z + dz, n.y + dy, n.x + dx);
+    }
+    case Op::add: return call("add");
+    case Op::sub: return call("sub");
+    case Op::mul: return call("mul");
+    case Op::div:
+      if (w_.is_complex && !is_uniform(b)) refuse("division by a field");
+      return call("quotient");
+    case Op::neg: return call("negated");
+    case Op::fma:
+      if (w_.is_complex && !uniform && !is_uniform(a) && !is_uniform(b)) refuse("fma of two fields");
+      return call("fused");
+    case Op::min: return real_only("min"), call("lesser");
+    case Op::max: return real_only("max"), call("greater");
+    case Op::abs: return real_only("abs"), call("magnitude");
+    case Op::sqrt: return real_only("sqrt"), call("root");
+    case Op::select: return real_only("where"), fmt::format("v{} ? v{} : v{}", a, b, c);
+    case Op::less: return real_only("<"), infix("<");
+    case Op::less_equal: return real_only("<="), infix("<=");
+    case Op::equal: return real_only("=="), infix("==");
+    case Op::both: return infix("&&");
+    case Op::either: return infix("||");
+    case Op::negate: return fmt::format("!v{}", a);
+    case Op::shifted: break;
+  }
+  return {};
+}
+
+}  // namespace spinloom::cuda

@@ -1,0 +1,160 @@
+#include "stencil/cuda/stencil_tile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "stencil/cuda/stencil_printer.hpp"
+
+namespace spinloom::cuda {
+
+extern const KernelSource stencil_tile_source;
+
+using namespace stencil;
+
+namespace {
+
+/// Prints tile_points(). Values are named after their read and place; places are counted from max_radius below.
+class TilePrinter {
+ public:
+  TilePrinter(const Definition& d, StencilNumbers numbers, const TileShape& s)
+      : d_(d), s_(s), printer_(d, numbers, [](int r, int z, int y, int x) { return name(r, z, y, x); }) {
+    StencilPrinter scout(d, numbers, [&](int r, int z, int y, int x) {
+      rows_[{r, z, y}].insert(x);
+      reach_x_ = std::max({reach_x_, -x, x - s.points + 1});
+      return name(r, z, y, x);
+    });
+    each_point([&](const Output& o, int z, int y, int x) { scout.value(o.root, y, x, z); });
+  }
+
+  std::string print() {
+    const Reach reach = d_.view().reach();
+    std::set<int> planes, rows;
+    for (const auto& [key, places] : rows_) {
+      planes.insert(std::get<1>(key));
+      rows.insert(std::get<2>(key));
+    }
+    for (int z = 0; z < s_.depth; ++z) planes.insert(z);
+    for (int y = 0; y < s_.rows; ++y) rows.insert(y);
+    std::string all = printer_.head();
+    all +=
+        "STENCIL_OP void tile_points(const StencilWork& w, int x0, int y0, Index z0, int lane) {\n"
+        "  const Real* const p = (const Real*)w.params;\n";
+    all += fmt::format("  const int last = (int)(w.nx - 1 + {0}) / {1} * {1}, x = min(x0, last);\n",
+                       reach.high[2], s_.points);
+    for (const int z : planes)
+      all += fmt::format("  const Index plane{} = min(z0 + {}, w.nz - 1 + {}) * w.plane + x;\n",
+                         z + max_radius, z, reach.high[0]);
+    for (const int y : rows)
+      all += fmt::format("  const int row{} = min(y0 + {}, (int)w.ny - 1 + {}) * (int)w.row;\n",
+                         y + max_radius, y, reach.high[1]);
+    for (int m = 1; m <= packs_beside(); ++m) {
+      all +=
+          fmt::format("  const int left{0} = min(x0 - {1}, last) - x, right{0} = min(x0 + {1}, last) - x;\n",
+                      m, m * s_.points);
+      if (s_.shuffle)
+        all += fmt::format(
+            "  const bool is_edge{0} = lane < {0} || lane >= {1};\n  const int edge{0} = lane < {0} ? "
+            "left{0} : right{0};\n",
+            m, 32 - m);
+    }
+    for (const auto& [key, places] : rows_) all += loaded(key, places);
+    all += values_;
+    std::string stores;
+    for (std::size_t o = 0; o < d_.outputs.size(); ++o)
+      for (int z = 0; z < s_.depth; ++z)
+        for (int y = 0; y < s_.rows; ++y) {
+          std::string points;
+          for (int x = 0; x < s_.points; ++x)
+            points += fmt::format("{}Convert<Value, Storage>::narrowed({})", x > 0 ? ", " : "",
+                                  printer_.stored(d_.outputs[o].root, y, x, z));
+          stores += printer_.take_statements();
+          stores += fmt::format(
+              "  if (z0 + {} < w.nz && y0 + {} < w.ny)\n    store_pack<{}>((Storage*)w.out[{}] + plane{} + "
+              "row{}, Pack<Storage, "
+              "{}>{{{{{}}}}}, w.nx - x0);\n",
+              z, y, s_.points, o, z + max_radius, y + max_radius, s_.points, points);
+        }
+    return all + stores + "}\n";
+  }
+
+ private:
+  using Key = std::tuple<int, int, int>;  ///< read, z, y
+
+  template <class F>
+  void each_point(const F& f) {
+    for (const Output& o : d_.outputs)
+      for (int z = 0; z < s_.depth; ++z)
+        for (int y = 0; y < s_.rows; ++y)
+          for (int x = 0; x < s_.points; ++x) f(o, z, y, x);
+  }
+  static std::string name(int r, int z, int y, int x) {
+    return fmt::format("c{}_{}_{}_{}", r, z + max_radius, y + max_radius, x + max_radius);
+  }
+  int packs_beside() const { return (reach_x_ + s_.points - 1) / s_.points; }
+  void value(const Key& key, int x, const std::string& text) {
+    const auto& [r, z, y] = key;
+    values_ += fmt::format("  const Value {} = {};\n", name(r, z, y, x), text);
+  }
+  static std::string widened(const std::string& text) {
+    return fmt::format("Convert<Value, Storage>::widened({})", text);
+  }
+
+  /// Loads of a row; what they hold is made values of after all loads.
+  std::string loaded(const Key& key, const std::set<int>& places) {
+    const auto& [r, z, y] = key;
+    const int V = s_.points;
+    const std::string stem = fmt::format("{}_{}_{}", r, z + max_radius, y + max_radius);
+    std::string all =
+        fmt::format("  const Storage* const q{} = (const Storage*)w.in[{}] + plane{} + row{};\n", stem, r,
+                    z + max_radius, y + max_radius);
+    all += fmt::format("  const Pack<Storage, {0}> s{1} = load_pack<{0}>(q{1});\n", V, stem);
+    for (int x = 0; x < V; ++x) value(key, x, widened(fmt::format("s{}.at[{}]", stem, x)));
+    for (int m = 1; m <= packs_beside(); ++m) {
+      bool has_edge = false;
+      for (const int side : {-1, 1})
+        for (int l = 0; l < V; ++l) {
+          const int x = side * m * V + l;
+          if (places.count(x) == 0) continue;
+          if (!s_.shuffle) {
+            const std::string fetched = fmt::format("b{}_{}", stem, x + max_radius);
+            all += fmt::format("  const Storage {} = q{}[{}{} + {}];\n", fetched, stem,
+                               side < 0 ? "left" : "right", m, l);
+            value(key, x, widened(fetched));
+            continue;
+          }
+          if (!has_edge)
+            all += fmt::format(
+                "  Pack<Storage, {0}> e{1}_{2}{{}};\n  if (is_edge{2}) e{1}_{2} = load_pack<{0}>(q{1} + "
+                "edge{2});\n",
+                V, stem, m);
+          has_edge = true;
+          value(key, x,
+                fmt::format("choose({} {}, {}, {}_lane({}, {}))", side < 0 ? "lane <" : "lane >=",
+                            side < 0 ? m : 32 - m, widened(fmt::format("e{}_{}.at[{}]", stem, m, l)),
+                            side < 0 ? "below" : "above", name(r, z, y, l), m));
+        }
+    }
+    return all;
+  }
+
+  const Definition& d_;
+  TileShape s_;
+  StencilPrinter printer_;
+  std::map<Key, std::set<int>> rows_;
+  int reach_x_ = 0;
+  std::string values_;
+};
+
+}  // namespace
+
+const KernelInstance& tile_instance(const Definition& definition, StencilNumbers numbers,
+                                    const TileShape& s) {
+  return stencil_instance(stencil_tile_source, definition, TilePrinter(definition, numbers, s).print(),
+                          {fmt::format("BLOCK_X={}", s.block_x), fmt::format("BLOCK_Y={}", s.block_y),
+                           fmt::format("ROWS={}", s.rows), fmt::format("POINTS={}", s.points),
+                           fmt::format("DEPTH={}", s.depth), fmt::format("BLOCKS={}", s.blocks)});
+}
+
+}  // namespace spinloom::cuda

@@ -1,0 +1,60 @@
+#include "stencil/tuner/gpu.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/cuda/context.hpp"
+#include "spinloom/runtime/transfer.hpp"
+
+namespace spinloom::stencil {
+
+std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const GridLayout& layout,
+                                     const std::vector<Boundaries>& fields) {
+  std::vector<Schedule> found;
+  const bool is_2d = layout.rank == 2;
+  const auto add = [&](const std::string& text) {
+    const Schedule s = parse_schedule(text);
+    if (!why_illegal(chain, layout, fields, s)) found.push_back(s);
+  };
+  add("cuda");
+  if (is_2d)
+    for (const char* text : {"tile block=128x1 depth=4", "tile block=256x1 shuffle",
+                             "tile block=64x1 shuffle", "march block=128x1 depth=64", "march block=64x1"})
+      add(std::string("cuda ") + text);
+  else
+    for (const char* text :
+         {"tile depth=2 band=512 shuffle", "tile depth=2", "tile block=64x2 shuffle band=128",
+          "tile block=64x2 rows=2 shuffle", "march rows=2 shuffle", "march rows=3 block=32x4",
+          "march rows=4 block=32x4 shuffle", "march", "ring rows=2 block=32x4 ahead=2"})
+      add(std::string("cuda ") + text);
+  for (const char* text :
+       {"", " steps=4 block=64x64", " steps=3 block=64x48", " steps=4 block=32x64", " steps=2 block=64x64"})
+    if (!is_2d) add(std::string("cuda overlapped") + text);
+  for (const char* text : {"", " steps=8 block=64x1", " steps=8 block=256x1", " steps=4 block=128x1"})
+    if (is_2d) add(std::string("cuda overlapped") + text);
+  add("cuda gather");
+  return found;
+}
+
+Hardware gpu_as_hardware(Device device) {
+  Hardware h;
+  h.cpu_name = fmt::format("{}, driver {}", cuda::read_facts(device.index).name, cuda::driver_version());
+  h.caches.clear();
+  return h;
+}
+
+double copy_bandwidth(Device device) {
+  const auto from = Array<float>::zeros({Index{1} << 26}, device);
+  Array<float> to(from.shape(), device);
+  cuda::Context& context = cuda::context(device.index);
+  double best = 0;
+  for (int round = 0; round < 4; ++round) {
+    cuda::Event begin(context), end(context);
+    begin.record();
+    transfer<float>(from.view(), to.view());
+    end.record();
+    best = std::max(best, 8e3 * double(from.size()) / end.milliseconds_since(begin));
+  }
+  return best;
+}
+
+}  // namespace spinloom::stencil
