@@ -85,7 +85,7 @@ STENCIL_OP void await_count(const int* count, int value) {
 // What is read a few planes later is fetched into the level 2 cache.
 STENCIL_OP void expect(const Storage* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
-// A store under a predicate: a branch around each would cost more.
+// A store under a predicate. Doubles that are stored in a branch were a fifth slower, floats were not.
 template <int bytes>
 STENCIL_OP void store_if(unsigned condition, void* to, const int* words) {
   if constexpr (bytes > 16) {

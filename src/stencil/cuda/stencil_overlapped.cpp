@@ -34,7 +34,7 @@ std::string list(const std::vector<int>& values) { return fmt::format("{{{}}}", 
 OverlapShape default_shape(int rank, Index element_bytes) {
   if (rank == 2) {
     if (element_bytes <= 4) return {8, 4, 1, 1, 16};
-    if (element_bytes <= 8) return {6, 4, 1, 1, 12};
+    if (element_bytes <= 8) return {8, 4, 1, 1, 8};
     return {4, 2, 1, 1, 8};
   }
   if (element_bytes <= 4) return {4, 2, 4, 16, 1};

@@ -222,7 +222,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
           Points p;
 #pragma unroll
           for (int i = 0; i < POINTS; ++i) p.at[i] = result[e][i];
-          if (keep & (1u << (r * POINTS))) *(Points*)to = p;
+          if constexpr (PAIRWISE)
+            store_if(keep & (1u << (r * POINTS)), to, p);
+          else if (keep & (1u << (r * POINTS)))
+            *(Points*)to = p;
         } else {
 #pragma unroll
           for (int i = 0; i < POINTS; ++i)
