@@ -43,9 +43,9 @@ stencil::Schedule chosen(const ProgramView& p, Index element_bytes, const stenci
     has_corners =
         has_corners || (p.code[n].op == stencil::Op::access && p.code[n].z != 0 && p.code[n].y != 0);
   if (has_corners)
-    return stencil::parse_schedule(is_float ? "cuda march rows=2 shuffle"
-                                            : "cuda tile block=64x2 rows=2 shuffle");
-  return stencil::parse_schedule(is_float ? "cuda tile depth=2 band=512 shuffle" : "cuda tile depth=2");
+    return stencil::parse_schedule(is_float ? "cuda tile block=32x4" : "cuda tile block=64x2 rows=2");
+  return stencil::parse_schedule(is_float ? "cuda tile block=64x2 rows=2 depth=2 band=512 shuffle"
+                                          : "cuda tile depth=2");
 }
 
 /// What a schedule leaves open.
@@ -60,7 +60,7 @@ MarchShape complete(const stencil::Schedule& s, Index element_bytes, bool is_2d)
   shape.unroll = s.unroll > 0 ? s.unroll : 1;
   shape.shuffle = s.shuffle;
   shape.ring = s.kind == stencil::Schedule::Kind::ring;
-  shape.blocks = s.blocks > 0 ? s.blocks : 1;
+  shape.blocks = s.blocks;
   return shape;
 }
 
@@ -82,8 +82,9 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     if (s.kind == stencil::Schedule::Kind::tile) {
       stage.kernel = "tile";
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
-      TileShape tile{stage.march.points,  stage.march.rows,    s.depth > 0 ? s.depth : 4, stage.march.block_x,
-                     stage.march.block_y, stage.march.shuffle, stage.march.blocks};
+      TileShape tile{
+          stage.march.points,  stage.march.rows,    s.depth > 0 ? s.depth : 4,      stage.march.block_x,
+          stage.march.block_y, stage.march.shuffle, std::max(1, stage.march.blocks)};
       stage.depth = tile.depth;
       stage.band = s.band > 0 ? blocks_of(s.band, tile.block_y * tile.rows) : Index{1} << 30;
       stage.instance = &tile_instance(*kernel.definition, numbers, tile);

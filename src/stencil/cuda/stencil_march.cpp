@@ -21,7 +21,8 @@ MarchKernel march_kernel(const Definition& definition, StencilNumbers numbers, c
   const std::string text = printer.print();
   std::vector<std::string> defines = {fmt::format("BLOCK_X={}", s.block_x),
                                       fmt::format("BLOCK_Y={}", s.block_y), fmt::format("ROWS={}", s.rows),
-                                      fmt::format("POINTS={}", s.points), fmt::format("BLOCKS={}", s.blocks)};
+                                      fmt::format("POINTS={}", s.points),
+                                      fmt::format("BLOCKS={}", s.ring ? std::max(1, s.blocks) : s.blocks)};
   return {&stencil_instance(s.ring ? stencil_ring_source : stencil_march_source, definition, text,
                             std::move(defines), s.ring ? 90 : 75),
           printer.shared_bytes()};

@@ -15,7 +15,7 @@ struct MarchShape {
   bool shuffle = true;            ///< neighbours along x come from other lanes, else from the level 1 cache
   int unroll = 1;                 ///< planes per turn of the loop
   bool ring = false;              ///< planes lie in shared memory: stencil_ring.cu
-  int blocks = 1;                 ///< of a multiprocessor, at least: bounds the registers of a thread
+  int blocks = 0;  ///< of a multiprocessor, at least: bounds the registers of a thread; 0: as it comes
 };
 
 /// Why this stencil cannot be computed so; nothing when it can.
