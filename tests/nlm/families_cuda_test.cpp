@@ -31,6 +31,14 @@ TEST(CudaFamilyNlm, OfWideSearches) {
   SPINLOOM_NEEDS(gpu);
   expect_nlm<float>({6, 5, 40, 1}, {.patch_size = {3}, .patch_distance = {2, 2, 30}, .h = 0.3}, 2.4e-7);
   expect_nlm<float>({40, 33, 2}, {.patch_size = {7}, .patch_distance = {11}, .h = 0.2}, 2.4e-7);
+  expect_nlm<float>({7, 13, 18, 1}, {.patch_size = {5}, .patch_distance = {6}, .h = 0.13}, 2.4e-7);
+}
+
+TEST(CudaFamilyNlm, OfPairsOfFloats) {
+  SPINLOOM_NEEDS(gpu);
+  set_nlm_double(NlmDouble::pairs);
+  expect_nlm<double>({9, 17, 34, 1}, {.patch_size = {3}, .patch_distance = {2}, .h = 0.15}, 1e-8);
+  set_nlm_double(NlmDouble::by_card);
 }
 
 TEST(CudaFamilyNlm, ByTiers) {
