@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "io/half.hpp"
+#include "spinloom/core/half.hpp"
 #include "spinloom/io/tensor.hpp"
 
 namespace spinloom {

@@ -1,6 +1,6 @@
 #pragma once
-#include "io/half.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/half.hpp"
 #include "spinloom/io/tensor.hpp"
 
 namespace spinloom {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "io/half.hpp"
 #include "io/streams.hpp"
+#include "spinloom/core/half.hpp"
 
 namespace spinloom {
 namespace {
