@@ -1,6 +1,5 @@
 // Voxels of which some sum lay within single precision of the cut-off are filtered once more, by a block each, group of
 // shifts by group as on the CPU; a group that is in doubt is decided in double. Constants: those of nlm_tile.cu.
-#define DECIDES
 #include "nlm_weight.cuh"
 #include "nlm_tile.cuh"
 
@@ -105,11 +104,7 @@ constexpr int groups_of_plane = (2 * DY + 1) * groups, all_groups = (2 * DZ + 1)
 constexpr int groups_at_once = all_groups < 1024 ? all_groups : 1024;
 
 // All sums are there at once, so that those of planes are made side by side.
-#if VARIANT & 4
 constexpr bool by_planes = IN_PARTS && all_groups <= groups_at_once && 2 * DZ + 1 <= 128;
-#else
-constexpr bool by_planes = false;
-#endif
 
 constexpr int words = 64;  // that a block looks at together
 

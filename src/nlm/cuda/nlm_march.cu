@@ -4,7 +4,6 @@
 // the search wait in shared memory, beside the whole search itself. Lanes are 32 planes, as in nlm_tile.cu.
 //
 // Constants: as those of nlm_tile.cu. ROWS is even, UNROLL and BLOCKS are not used, the search is whole.
-#define MARCHES
 #include "nlm_weight.cuh"
 #include "nlm_tile.cuh"
 
@@ -164,11 +163,7 @@ __device__ inline unsigned filter_tile(unsigned char* shared, int x0, int y0, in
   unsigned open = 0;
   // Each plane of shifts is summed by itself: 169 groups in one sum would lose two bits. Seldom used, in local memory, of
   // which a thread awaits a half at a time.
-#if VARIANT & 2
   constexpr int at_once = ROWS * COLUMNS / 2;
-#else
-  constexpr int at_once = 1;
-#endif
   Pair total[ROWS * COLUMNS];
 #pragma unroll 1
   for (int i = 0; i < ROWS * COLUMNS; ++i) total[i] = {0, 0};

@@ -52,10 +52,7 @@ template <class T, class From>
 __device__ inline void copy(T* to, const From* from) {
   *to = T(*from);
 }
-#ifndef VARIANT
-#define VARIANT 15
-#endif
-#if __CUDA_ARCH__ >= 800 && (defined(MARCHES) ? VARIANT & 1 : defined(DECIDES) ? VARIANT & 4 : VARIANT & 8)
+#if __CUDA_ARCH__ >= 800
 __device__ inline void copy(float* to, const float* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
                : "memory");
@@ -100,29 +97,25 @@ __device__ inline Corner corner_of(Index number, const Tile& t) {
 
 // What lies in shared memory as a mean difference from each voxel, so that rows are written as rows.
 __device__ inline void write_results(const REAL* tile, int x0, int y0, int z0, const Tile& t) {
-#if VARIANT & 2
   constexpr int at_once = 8;
-#else
-  constexpr int at_once = 1;
-#endif
   for (int begin = threadIdx.x; begin < tile_x * tile_y * tile_z; begin += at_once * threads) {
     Index at[at_once];
     Stored own_value[at_once];
-    bool is_masked[at_once];
+    bool is_kept[at_once];
 #pragma unroll
     for (int j = 0; j < at_once; ++j) {
       const int i = begin + j * threads, x = x0 + i % tile_x, y = y0 + i / tile_x % tile_y, z = i / (tile_x * tile_y);
       const Index here = min(z0 + z, t.nz - 1) * t.image_z + min(y, t.ny - 1) * t.image_y + min(x, t.nx - 1);
       at[j] = z < tile_z && x < t.nx && y < t.ny && z0 + z < t.nz ? here : -1;
       own_value[j] = t.image[here];
-      is_masked[j] = t.mask != nullptr && t.mask[here] == 0;
+      is_kept[j] = t.mask != nullptr && t.mask[here] == 0;
     }
 #pragma unroll
     for (int j = 0; j < at_once; ++j) {
       if (at[j] < 0) continue;
       const int i = begin + j * threads, z = i / (tile_x * tile_y);
       const Stored mean = (Stored)tile[i % (tile_x * tile_y) * result_step + z];
-      t.result[at[j]] = is_masked[j] ? own_value[j] : add(own_value[j], mul(mean, t.to_image));
+      t.result[at[j]] = is_kept[j] ? own_value[j] : add(own_value[j], mul(mean, t.to_image));
     }
   }
 }

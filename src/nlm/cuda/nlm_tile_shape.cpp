@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 
 #include "spinloom/nlm/tiers.hpp"
 
@@ -139,7 +138,6 @@ const KernelInstance& instance_of(const KernelSource& source, const NlmProblem& 
       {"SPAN_Y", s.span_y},   {"SPAN_Z", s.span_z}, {"SHARED_SUMS", s.shared_sums}};
   for (const auto& [name, number] : numbers) defines.push_back(fmt::format("{}={}", name, number));
   if (s.pairs) defines.push_back("PAIRS=1");
-  if (const char* v = getenv("SPINLOOM_NLM_VARIANT")) defines.push_back(std::string("VARIANT=") + v);
   return kept_instance(source, std::move(defines));
 }
 
