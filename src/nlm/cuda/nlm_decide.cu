@@ -103,6 +103,9 @@ constexpr bool has_window = window_size <= 9000;
 constexpr int groups_of_plane = (2 * DY + 1) * groups, all_groups = (2 * DZ + 1) * groups_of_plane;
 constexpr int groups_at_once = all_groups < 1024 ? all_groups : 1024;
 
+// All sums are there at once, so that those of planes are made side by side.
+constexpr bool by_planes = IN_PARTS && all_groups <= groups_at_once && 2 * DZ + 1 <= 128;
+
 constexpr int words = 64;  // that a block looks at together
 
 struct Voxel {
@@ -123,8 +126,9 @@ __device__ inline void decide(Voxel v, float* window, float2* sums, const Tile& 
   if (has_window)
     for (int j = threadIdx.x; j < window_x * window_y * window_z; j += blockDim.x) {
       const int wx = j % window_x, wy = j / window_x % window_y, wz = j / (window_x * window_y);
-      window[(wz * window_y + wy) * window_step + wx] = corner[wz * t.field_z + wy * t.field_y + wx];
+      copy(window + (wz * window_y + wy) * window_step + wx, corner + wz * t.field_z + wy * t.field_y + wx);
     }
+  wait_for_copies();
   const float* const base = has_window ? window : corner;
   const Index step_y = has_window ? window_step : t.field_y, step_z = has_window ? window_y * window_step : t.field_z;
   const float* const own = base + DZ * step_z + DY * step_y + DX;
@@ -138,6 +142,24 @@ __device__ inline void decide(Voxel v, float* window, float2* sums, const Tile& 
                               few + (g < larger_groups), t);
     }
     __syncthreads();
+    if (by_planes) {
+      // Of a plane, its first group takes the sum.
+      if (threadIdx.x < all_groups / groups_of_plane) {
+        float2* const plane = sums + threadIdx.x * groups_of_plane;
+        for (int j = 0; j < groups_of_plane; ++j) {
+          part_weight = add(part_weight, plane[j].x);
+          part_sum = add(part_sum, plane[j].y);
+        }
+        plane[0] = {part_weight, part_sum};
+      }
+      __syncthreads();
+      if (threadIdx.x > 0) continue;
+      for (int j = 0; j < all_groups; j += groups_of_plane) {
+        weight = add(weight, sums[j].x);
+        sum = add(sum, sums[j].y);
+      }
+      continue;
+    }
     if (threadIdx.x > 0) continue;
     for (int j = 0; j < here; ++j) {
       part_weight = add(part_weight, sums[j].x);

@@ -148,19 +148,11 @@ __device__ inline void add_shifts(const REAL* own, const REAL* other, Pair* plac
   }
 }
 
-extern "C" __global__ void __launch_bounds__(threads, 1) nlm_march(const __grid_constant__ Tile t) {
+// Leaves mean differences in shared memory; returns a bit for each voxel in doubt.
+__device__ inline unsigned filter_tile(unsigned char* shared, int x0, int y0, int z0, const Tile& t) {
   static_assert(is_whole && ROWS % 2 == 0 && ROWS * COLUMNS <= 32, "a bit for each voxel");
-  extern __shared__ __align__(16) unsigned char shared[];
   REAL* const tile = (REAL*)shared;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const Index number = t.first_tile + blockIdx.x;
-  const int x0 = (int)(number % t.tiles_x) * tile_x, y0 = (int)(number / t.tiles_x % t.tiles_y) * tile_y,
-            z0 = (int)(number / t.tiles_x / t.tiles_y) * tile_z;
-  if (is_masked(x0, y0, z0, t)) {
-    t.open[number * threads + threadIdx.x] = 0;
-    write_results(tile, x0, y0, z0, t);
-    return;
-  }
   const int x1 = warp % WARPS_X * COLUMNS, y1 = warp / WARPS_X * ROWS;
   const REAL* const own = tile + (DY + y1) * step_y + (DX + x1) * step_x + DZ + lane;
   Pair* const place = (Pair*)(shared + (tile_elements + 1) / 2 * 2 * sizeof(REAL)) + threadIdx.x;
@@ -169,7 +161,9 @@ extern "C" __global__ void __launch_bounds__(threads, 1) nlm_march(const __grid_
   for (int i = 0; i < ROWS * COLUMNS; ++i) place[i * threads] = {0, 0};
   __syncthreads();
   unsigned open = 0;
-  // Each plane of shifts is summed by itself: 169 groups in one sum would lose two bits. Seldom used, in local memory.
+  // Each plane of shifts is summed by itself: 169 groups in one sum would lose two bits. Seldom used, in local memory, of
+  // which a thread awaits a half at a time.
+  constexpr int at_once = ROWS * COLUMNS / 2;
   Pair total[ROWS * COLUMNS];
 #pragma unroll 1
   for (int i = 0; i < ROWS * COLUMNS; ++i) total[i] = {0, 0};
@@ -177,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1) nlm_march(const __grid_
   for (int tz = -DZ; tz <= DZ; ++tz) {
 #pragma unroll 1
     for (int ty = -DY; ty <= DY; ++ty) add_shifts(own, own + ty * step_y - DX * step_x + tz, place, open, t);
-#pragma unroll 1
+#pragma unroll at_once
     for (int i = 0; i < ROWS * COLUMNS; ++i) {
       const Pair part = place[i * threads];
       total[i] = {add(total[i].weight, part.weight), add(total[i].sum, part.sum)};
@@ -188,12 +182,19 @@ extern "C" __global__ void __launch_bounds__(threads, 1) nlm_march(const __grid_
   // Results pass through shared memory, so that rows are written as rows.
   __syncthreads();
   REAL* const results = tile + (y1 * tile_x + x1) * result_step + lane;
-#pragma unroll 1
+#pragma unroll 2
   for (int i = 0; i < ROWS * COLUMNS; ++i) {
     const Pair all = total[i];
     results[(i / COLUMNS * tile_x + i % COLUMNS) * result_step] = divide(all.sum, all.weight > 0 ? all.weight : (REAL)1);
   }
-  t.open[number * threads + threadIdx.x] = open;
+  return open;
+}
+
+extern "C" __global__ void __launch_bounds__(threads, 1) nlm_march(const __grid_constant__ Tile t) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  const Index number = t.first_tile + blockIdx.x;
+  const Corner c = corner_of(number, t);
+  t.open[number * threads + threadIdx.x] = is_masked(c.x, c.y, c.z, t) ? 0 : filter_tile(shared, c.x, c.y, c.z, t);
   __syncthreads();
-  write_results(tile, x0, y0, z0, t);
+  write_results((const REAL*)shared, c.x, c.y, c.z, t);
 }

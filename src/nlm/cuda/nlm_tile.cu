@@ -223,20 +223,10 @@ __device__ inline void add_group(const REAL* own, const REAL* other, Sums& sums,
     add_row<most, true>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last_cut);
 }
 
-extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __grid_constant__ Tile t) {
-  extern __shared__ __align__(16) unsigned char shared[];
+// Leaves mean differences in shared memory; returns a bit for each voxel in doubt.
+__device__ inline unsigned filter_tile(unsigned char* shared, int x0, int y0, int z0, const Tile& t) {
   REAL* const tile = (REAL*)shared;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const Index number = t.first_tile + blockIdx.x;
-  const int x0 = (int)(number % t.tiles_x) * tile_x, y0 = (int)(number / t.tiles_x % t.tiles_y) * tile_y,
-            z0 = (int)(number / t.tiles_x / t.tiles_y) * tile_z;
-  if (is_masked(x0, y0, z0, t)) {
-#if CHAINED
-    t.open[number * threads + threadIdx.x] = 0;
-#endif
-    write_results(tile, x0, y0, z0, t);
-    return;
-  }
   const int x1 = warp % WARPS_X * COLUMNS, y1 = warp / WARPS_X * ROWS;
   REAL* const own_tile = is_whole ? tile + DY * step_y + DX * step_x + DZ : tile + tile_elements;
   const REAL* const own = own_tile + y1 * own_step_y + x1 * own_step_x + lane;
@@ -315,19 +305,27 @@ extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __g
       const Pair all = IN_PARTS ? total[y][x] : sums.get(y, x);
       results[(y * tile_x + x) * result_step] = divide(all.sum, all.weight > 0 ? all.weight : (REAL)1);
     }
-#if CHAINED
-#if SHARED_SUMS
-  unsigned open = sums.open;
-#else
   unsigned open = 0;
+#if CHAINED && SHARED_SUMS
+  open = sums.open;
+#elif CHAINED
 #pragma unroll
   for (int y = 0; y < ROWS; ++y)
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x)
       if (sums.fewest[y][x] <= t.sure) open |= 1u << (y * COLUMNS + x);
 #endif
+  return open;
+}
+
+extern "C" __global__ void __launch_bounds__(threads, BLOCKS) nlm_tile(const __grid_constant__ Tile t) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  const Index number = t.first_tile + blockIdx.x;
+  const Corner c = corner_of(number, t);
+  const unsigned open = is_masked(c.x, c.y, c.z, t) ? 0 : filter_tile(shared, c.x, c.y, c.z, t);
+#if CHAINED
   t.open[number * threads + threadIdx.x] = open;
 #endif
   __syncthreads();
-  write_results(tile, x0, y0, z0, t);
+  write_results((const REAL*)shared, c.x, c.y, c.z, t);
 }

@@ -46,15 +46,32 @@ struct Pair {
   REAL weight, sum;
 };
 
+// Into shared memory, converted where types differ. Floats go there by themselves on cards that can: a thread has all of
+// its copies under way at once, until wait_for_copies().
+template <class T, class From>
+__device__ inline void copy(T* to, const From* from) {
+  *to = T(*from);
+}
+#if __CUDA_ARCH__ >= 800
+__device__ inline void copy(float* to, const float* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+               : "memory");
+}
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+#else
+__device__ inline void wait_for_copies() {}
+#endif
+
 // What the tile holds from (x, y, z) of the field on.
 template <int nx, int ny, int nz, int to_x, int to_y>
 __device__ inline void load(REAL* tile, int x0, int y0, int z0, const Tile& t) {
   for (int i = threadIdx.x; i < nx * ny * nz; i += threads) {
     const int x = i % nx, y = i / nx % ny, z = i / (nx * ny);
-    tile[y * to_y + x * to_x + z] =
-        REAL(t.field[min(z0 + z, t.field_nz - 1) * t.field_z + min(y0 + y, t.field_ny - 1) * t.field_y +
-                     min(x0 + x, t.field_nx - 1)]);
+    copy(tile + y * to_y + x * to_x + z,
+         t.field + min(z0 + z, t.field_nz - 1) * t.field_z + min(y0 + y, t.field_ny - 1) * t.field_y +
+             min(x0 + x, t.field_nx - 1));
   }
+  wait_for_copies();
 }
 
 // Does the mask leave nothing of a tile to filter? Asked by all threads.
@@ -69,13 +86,36 @@ __device__ inline bool is_masked(int x0, int y0, int z0, const Tile& t) {
   return !__syncthreads_or(any);
 }
 
+// The first voxel of a tile.
+struct Corner {
+  int x, y, z;
+};
+__device__ inline Corner corner_of(Index number, const Tile& t) {
+  return {(int)(number % t.tiles_x) * tile_x, (int)(number / t.tiles_x % t.tiles_y) * tile_y,
+          (int)(number / t.tiles_x / t.tiles_y) * tile_z};
+}
+
 // What lies in shared memory as a mean difference from each voxel, so that rows are written as rows.
 __device__ inline void write_results(const REAL* tile, int x0, int y0, int z0, const Tile& t) {
-  for (int i = threadIdx.x; i < tile_x * tile_y * tile_z; i += threads) {
-    const int x = i % tile_x, y = i / tile_x % tile_y, z = i / (tile_x * tile_y);
-    if (x0 + x >= t.nx || y0 + y >= t.ny || z0 + z >= t.nz) continue;
-    const Index at = (z0 + z) * t.image_z + (y0 + y) * t.image_y + x0 + x;
-    const Stored own_value = t.image[at], mean = (Stored)tile[(y * tile_x + x) * result_step + z];
-    t.result[at] = t.mask != nullptr && t.mask[at] == 0 ? own_value : add(own_value, mul(mean, t.to_image));
+  constexpr int at_once = 8;
+  for (int begin = threadIdx.x; begin < tile_x * tile_y * tile_z; begin += at_once * threads) {
+    Index at[at_once];
+    Stored own_value[at_once];
+    bool is_kept[at_once];
+#pragma unroll
+    for (int j = 0; j < at_once; ++j) {
+      const int i = begin + j * threads, x = x0 + i % tile_x, y = y0 + i / tile_x % tile_y, z = i / (tile_x * tile_y);
+      const Index here = min(z0 + z, t.nz - 1) * t.image_z + min(y, t.ny - 1) * t.image_y + min(x, t.nx - 1);
+      at[j] = z < tile_z && x < t.nx && y < t.ny && z0 + z < t.nz ? here : -1;
+      own_value[j] = t.image[here];
+      is_kept[j] = t.mask != nullptr && t.mask[here] == 0;
+    }
+#pragma unroll
+    for (int j = 0; j < at_once; ++j) {
+      if (at[j] < 0) continue;
+      const int i = begin + j * threads, z = i / (tile_x * tile_y);
+      const Stored mean = (Stored)tile[i % (tile_x * tile_y) * result_step + z];
+      t.result[at[j]] = is_kept[j] ? own_value[j] : add(own_value[j], mul(mean, t.to_image));
+    }
   }
 }
