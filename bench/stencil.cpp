@@ -262,11 +262,14 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
 std::vector<std::string> stencil_bench_names() {
   std::vector<std::string> names{"all"};
   for (const Case& c : cases) names.push_back(c.name);
+  names.push_back("on-chip");  // of GPUs alone
   return names;
 }
 
 BenchResult bench_stencil(const BenchRequest& request) {
   if (request.device.kind == DeviceKind::cuda) return bench_stencil_cuda(request);
+  if (request.stencil == "on-chip")
+    throw ArgumentError("bench stencil: on-chip is measured with --device cuda");
   BenchResult result;
   result.columns = {
       "stencil",           "dtype",   "name", "glups", "spread", "ratio_to_copy_roof", "ratio_to_spatial",

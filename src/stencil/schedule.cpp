@@ -224,9 +224,9 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
   }
   if (s.block_x % 32 != 0)
     return fmt::format("block={}x{}: march takes whole warps of 32 along x", s.block_x, s.block_y);
-  if (s.rows > 8 || s.ahead > 4 || s.unroll > 8 ||
+  if (s.rows > 8 || s.ahead > 4 || s.unroll > 12 ||
       (s.points != 0 && s.points != 1 && s.points != 2 && s.points != 4))
-    return fmt::format("'{}': expected up to 8 rows, 1, 2 or 4 points, 4 planes ahead, unroll=8",
+    return fmt::format("'{}': expected up to 8 rows, 1, 2 or 4 points, 4 planes ahead, unroll=12",
                        to_string(s));
   if (s.kind == Kind::ring && s.ahead == 0)
     return "ahead=0: a ring is filled at least one plane before its use";

@@ -131,11 +131,14 @@ TEST(StencilCuda, MarchesWithTheBitsOfTheReference) {
                               {"27-point", "cuda march block=64x2 rows=2 depth=5 ahead=2 unroll=2 shuffle"},
                               {"wave", "cuda march rows=2 depth=6"},
                               {"diffusion", "cuda march depth=9 shuffle"},
-                              {"5-point", "cuda march shuffle"}});
+                              {"25-point", "cuda march rows=2 depth=9 ahead=3"},
+                              {"5-point", "cuda march shuffle ahead=2 unroll=3"}});
   expect_reference_by<double>({{"25-point", "cuda march block=32x4 rows=3 depth=7 ahead=0"},
                                {"gradient", "cuda march shuffle"},
+                               {"wave", "cuda march block=32x4 rows=2 ahead=4 unroll=9"},
+                               {"diffusion", "cuda march ahead=2 shuffle"},
                                {"life", "cuda march depth=4"}});
-  expect_reference_by<cfloat>({{"7-point", "cuda march rows=2 shuffle"}});
+  expect_reference_by<cfloat>({{"7-point", "cuda march rows=2 shuffle"}, {"7-point", "cuda march ahead=4"}});
   expect_reference_by<cdouble>({{"divergence", "cuda march depth=3"}});
   expect_reference(builtin_kernels_in_double("27-point"), {{9, 6, 35}}, parse_schedule("cuda march shuffle"),
                    "in double");
@@ -173,7 +176,8 @@ TEST(StencilCuda, ComputesFloatsInDouble) {
 TEST(StencilCuda, KeepsHalves) {
   SPINLOOM_NEEDS(gpu);
   for (const char* name : {"7-point", "wave", "red-black", "5-point"})
-    for (const char* schedule : {"cuda gather", "cuda march rows=2 shuffle", "cuda ring block=32x4"}) {
+    for (const char* schedule :
+         {"cuda gather", "cuda march rows=2 shuffle", "cuda march ahead=2", "cuda ring block=32x4"}) {
       std::vector<Kernel<Half>> chain;
       for (const auto& kernel : builtin_kernels<float>(name)) chain.push_back(stored_as_half(kernel));
       if (chain[0].view().red_black && std::string(schedule) != "cuda gather") continue;
@@ -352,6 +356,10 @@ TEST(StencilCudaKernels, CompileForEveryArchitecture) {
                                    {.rows = 2, .shuffle = !ring, .ring = ring})
                     .instance,
                ring ? 90 : 75);
+  compiles(*cuda::march_kernel(*builtin_kernels<float>("25-point")[0].definition, Numbers::f64,
+                               {.points = 2, .ahead = 4})
+                .instance,
+           80);
   for (const char* name : {"7-point", "27-point"})
     compiles(cuda::tile_instance(*builtin_kernels<float>(name)[0].definition, Numbers::f32, {}), 75);
   const std::pair<const char*, Numbers> variants[] = {

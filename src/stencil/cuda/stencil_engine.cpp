@@ -43,9 +43,10 @@ stencil::Schedule chosen(const ProgramView& p, Index element_bytes, const stenci
     has_corners =
         has_corners || (p.code[n].op == stencil::Op::access && p.code[n].z != 0 && p.code[n].y != 0);
   if (has_corners)
-    return stencil::parse_schedule(is_float ? "cuda tile block=32x4" : "cuda tile block=64x2 rows=2");
-  return stencil::parse_schedule(is_float ? "cuda tile block=64x2 rows=2 depth=2 band=512 shuffle"
-                                          : "cuda tile depth=2");
+    return stencil::parse_schedule(is_float ? "cuda tile block=32x4 blocks=1"
+                                            : "cuda tile block=64x2 rows=2 blocks=1");
+  return stencil::parse_schedule(is_float ? "cuda tile block=64x2 rows=2 depth=2 band=512 shuffle blocks=1"
+                                          : "cuda tile depth=2 blocks=1");
 }
 
 /// What a schedule leaves open.
@@ -82,20 +83,22 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     if (s.kind == stencil::Schedule::Kind::tile) {
       stage.kernel = "tile";
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
-      TileShape tile{
-          stage.march.points,  stage.march.rows,    s.depth > 0 ? s.depth : 4,      stage.march.block_x,
-          stage.march.block_y, stage.march.shuffle, std::max(1, stage.march.blocks)};
+      TileShape tile{stage.march.points,  stage.march.rows,    s.depth > 0 ? s.depth : 4, stage.march.block_x,
+                     stage.march.block_y, stage.march.shuffle, stage.march.blocks};
       stage.depth = tile.depth;
       stage.band = s.band > 0 ? blocks_of(s.band, tile.block_y * tile.rows) : Index{1} << 30;
       stage.instance = &tile_instance(*kernel.definition, numbers, tile);
     } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring) {
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
       stage.depth = s.depth > 0 ? s.depth : 128;
+      const DeviceFacts& facts = context_.facts();
+      if (!stage.march.ring &&
+          (facts.capability < 80 || sizeof(T) * stage.march.points < 4))  // no such copies
+        stage.march.ahead = std::min(stage.march.ahead, 1);
       stage.kernel = stage.march.ring ? "ring" : "march";
       const MarchKernel made = march_kernel(*kernel.definition, numbers, stage.march);
       stage.instance = made.instance;
       stage.shared_bytes = made.shared_bytes;
-      const DeviceFacts& facts = context_.facts();
       if (stage.march.ring && facts.capability < 90)
         throw ArgumentError(fmt::format("{}: {} lacks the bulk copies that cuda ring needs; use cuda march",
                                         kernel.definition->name, facts.name));

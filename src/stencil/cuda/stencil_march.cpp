@@ -16,15 +16,37 @@ std::optional<std::string> why_no_march(const ProgramView& p) {
   return std::nullopt;
 }
 
+std::string MarchPrinter::copies_start() {
+  if (copied_ == 0) return "";
+  const int stride = pack_bytes() * s_.block_x * s_.block_y;
+  shared_bytes_ = static_cast<std::size_t>(stride * copied_ * (s_.ahead + 1));
+  return fmt::format(
+      "  extern __shared__ __align__(128) unsigned char shared[];\n"
+      "  constexpr int COPIED = {}, STRIDE = {};\n"
+      "  unsigned char* const own = shared + (threadIdx.y * BLOCK_X + threadIdx.x) * {};\n"
+      "  int put = {}, get = 0;\n",
+      copied_, stride, pack_bytes(), s_.ahead);
+}
+
+std::string MarchPrinter::copies_turn() const {
+  if (copied_ == 0) return "";
+  return fmt::format(
+      "  commit_copies();\n  wait_for_copies<{0}>();\n{1}"
+      "  put = put == {0} ? 0 : put + 1;\n  get = get == {0} ? 0 : get + 1;\n",
+      s_.ahead, fetched_);
+}
+
 MarchKernel march_kernel(const Definition& definition, StencilNumbers numbers, const MarchShape& s) {
   MarchPrinter printer(definition, numbers, s);
   const std::string text = printer.print();
   std::vector<std::string> defines = {fmt::format("BLOCK_X={}", s.block_x),
                                       fmt::format("BLOCK_Y={}", s.block_y), fmt::format("ROWS={}", s.rows),
-                                      fmt::format("POINTS={}", s.points),
-                                      fmt::format("BLOCKS={}", s.ring ? std::max(1, s.blocks) : s.blocks)};
+                                      fmt::format("POINTS={}", s.points), fmt::format("BLOCKS={}", s.blocks)};
   return {&stencil_instance(s.ring ? stencil_ring_source : stencil_march_source, definition, text,
-                            std::move(defines), s.ring ? 90 : 75),
+                            std::move(defines),
+                            s.ring                       ? 90
+                            : printer.shared_bytes() > 0 ? 80
+                                                         : 75),
           printer.shared_bytes()};
 }
 

@@ -11,7 +11,7 @@ struct MarchShape {
   int points = 4;                 ///< of a thread along x
   int rows = 1;                   ///< of a thread
   int block_x = 32, block_y = 8;  ///< threads
-  int ahead = 1;                  ///< planes fetched before they are used: 0 to 4
+  int ahead = 1;                  ///< planes fetched before they are used: 0 to 4, from 2 on by asynchronous copies
   bool shuffle = true;            ///< neighbours along x come from other lanes, else from the level 1 cache
   int unroll = 1;                 ///< planes per turn of the loop
   bool ring = false;              ///< planes lie in shared memory: stencil_ring.cu

@@ -56,6 +56,10 @@ class MarchPrinter {
         }
         reach_x_ = std::max({reach_x_, -x, x - s.points + 1});
       }
+    for (const auto& [key, row] : rows_) {
+      const auto [newest, is_new] = newest_of_.try_emplace(row.read, row.own.top);
+      if (!is_new) newest->second = std::max(newest->second, row.own.top);
+    }
   }
 
   std::size_t shared_bytes() const { return shared_bytes_; }
@@ -92,6 +96,8 @@ class MarchPrinter {
             "right{0};\n",
             m, 32 - m);
     }
+    if (s_.shuffle && is_narrow() && reach_x_ > 0)
+      all += fmt::format("  const int near = lane < 1 ? left1 + {} : right1;\n", s_.points - 1);
     all += declared_;
     all += fmt::format("  Index z = z0 - {};\n", lead_);
     for (const auto& [r, top] : planes_)
@@ -100,29 +106,22 @@ class MarchPrinter {
               ? fmt::format("  int k{}_{} = {};\n", r, top + stencil::max_radius,
                             slot_at_start(top) * rings_.at(r).plane)
               : fmt::format("  const Storage* q{0}_{1} = (const Storage*)w.in[{0}] + (z + {2}) * w.plane;\n",
-                            r, top + stencil::max_radius, top + ahead_of(r));
+                            r, top + stencil::max_radius, top + ahead_of(r, top));
     for (std::size_t o = 0; o < d_.outputs.size(); ++o)
       all += fmt::format("  Storage* to{0} = (Storage*)w.out[{0}] + z * w.plane;\n", o);
+    all += copies_start();
     all += rings_start();
-    all += fmt::format("#pragma unroll {}\n  for (; z < z1; ++z) {{\n", s_.unroll);
-    all += rings_turn();
-    all += shifted_;
-    for (const auto& [key, text] : loads_)
-      all += fmt::format("  if (z >= z0 - {}{}) {{\n{}  }}\n", key.first,
-                         key.second > 0 ? fmt::format(" && z + {} < z1", key.second) : "", text);
-    all += arrived_;
-    all += "  if (z >= z0) {\n" + computed() + "  }\n";
-    for (const auto& [r, top] : planes_)
-      all += rings_.count(r) != 0 ? fmt::format("  k{0}_{1} = k{0}_{1} == {2} ? 0 : k{0}_{1} + {3};\n", r,
-                                                top + stencil::max_radius, (slots_ - 1) * rings_.at(r).plane,
-                                                rings_.at(r).plane)
-                                  : fmt::format("  q{}_{} += w.plane;\n", r, top + stencil::max_radius);
-    for (std::size_t o = 0; o < d_.outputs.size(); ++o) all += fmt::format("  to{} += w.plane;\n", o);
-    return all + "  }\n}\n";
+    // Planes before the first one that is computed are gone through by themselves, so that the loop asks no questions.
+    const std::string results = computed();
+    all += fmt::format("#pragma unroll 1\n  for (; z < z0; ++z) {{\n{}  }}\n", turn(true, ""));
+    return all + fmt::format("#pragma unroll {}\n  for (; z < z1; ++z) {{\n{}  }}\n}}\n", s_.unroll,
+                             turn(false, results));
   }
 
  private:
   bool is_beside(int x) const { return x < 0 || x >= s_.points; }
+  /// Of the threads beside it a thread needs one point each, and no packs.
+  bool is_narrow() const { return reach_x_ <= 1; }
   int packs_beside() const { return (reach_x_ + s_.points - 1) / s_.points; }
   static std::string stem(const Row& row) {
     return fmt::format("{}_{}", row.read, row.y + stencil::max_radius);
@@ -133,6 +132,24 @@ class MarchPrinter {
   }
   void declare(const std::string& type, const std::string& name) {
     declared_ += fmt::format("  {} {}{{}};\n", type, name);
+  }
+  /// What happens in one turn of the loop over the planes, where the first few are only loaded.
+  std::string turn(bool is_first, const std::string& results) const {
+    std::string all = rings_turn() + shifted_;
+    for (const auto& [key, text] : loads_) {
+      std::string condition = is_first ? fmt::format("z >= z0 - {}", key.first) : "";
+      if (key.second > 0) condition += fmt::format("{}z + {} < z1", is_first ? " && " : "", key.second);
+      all += condition.empty() ? text : fmt::format("  if ({}) {{\n{}  }}\n", condition, text);
+    }
+    all += copies_turn();
+    all += arrived_ + results;
+    for (const auto& [r, top] : planes_)
+      all += rings_.count(r) != 0 ? fmt::format("  k{0}_{1} = k{0}_{1} == {2} ? 0 : k{0}_{1} + {3};\n", r,
+                                                top + stencil::max_radius, (slots_ - 1) * rings_.at(r).plane,
+                                                rings_.at(r).plane)
+                                  : fmt::format("  q{}_{} += w.plane;\n", r, top + stencil::max_radius);
+    for (std::size_t o = 0; o < d_.outputs.size(); ++o) all += fmt::format("  to{} += w.plane;\n", o);
+    return all;
   }
   void note_row(int y) { row_offsets_.insert(y); }
 
@@ -145,11 +162,16 @@ class MarchPrinter {
     }
   }
 
-  /// Planes from the fetch into registers to the use.
-  int ahead_of(int read) const { return rings_.count(read) != 0 ? 0 : s_.ahead; }
+  /// Whether what is new comes by asynchronous copies into places in shared memory that are a thread's own. Registers
+  /// hold one plane to come and no more: a value that moves on waits for a load that is under way.
+  bool copies() const { return !s_.ring && s_.ahead >= 2; }
+  /// Planes from the fetch to the use; with copies, what was new some planes ago comes from a cache and needs none.
+  int ahead_of(int read, int top) const {
+    return rings_.count(read) != 0 || (copies() && top < newest_of_.at(read)) ? 0 : s_.ahead;
+  }
 
   void load(const Row& row, const Planes& planes, const std::string& text) {
-    const int ahead = ahead_of(row.read), lead = planes.top + ahead - planes.bottom;
+    const int ahead = ahead_of(row.read, planes.top), lead = planes.top + ahead - planes.bottom;
     lead_ = std::max(lead_, lead);
     planes_.insert({row.read, planes.top});
     note_row(row.y);
@@ -163,8 +185,8 @@ class MarchPrinter {
                        beside);
   }
   /// What was fetched `ahead` planes before it arrives is kept in registers as it came.
-  void queue(const Row& row, const std::string& type, const std::string& stem) {
-    const int ahead = ahead_of(row.read);
+  void queue(const Row& row, int top, const std::string& type, const std::string& stem) {
+    const int ahead = ahead_of(row.read, top);
     for (int d = 0; d <= ahead; ++d) {
       declare(type, fmt::format("{}_{}", stem, d));
       if (d < ahead) shifted_ += fmt::format("  {0}_{1} = {0}_{2};\n", stem, d, d + 1);
@@ -183,6 +205,11 @@ class MarchPrinter {
   std::string rings_start() const;   ///< barriers are made, and the first planes asked for
   std::string rings_turn() const;    ///< a plane has arrived, and one is asked for in the oldest one's place
 
+  /// Asynchronous copies: places in shared memory, and what happens to them in each plane. In stencil_march.cpp.
+  std::string copies_start();
+  std::string copies_turn() const;
+  int pack_bytes() const { return element_bytes_ * s_.points; }
+
   void prepare(const Row& row) {
     const std::string pack = fmt::format("Pack<Storage, {}>", s_.points), own = fmt::format("s{}", stem(row));
     const int top = row.own.top;
@@ -192,9 +219,20 @@ class MarchPrinter {
       if (s_.shuffle && row.beside.any()) planes.bottom = std::min(planes.bottom, row.beside.top);
       chain(row, x, planes, top);
     }
-    queue(row, pack, own);
-    load(row, row.own,
-         fmt::format("    {}_{} = load_pack<{}>({});\n", own, ahead_of(row.read), s_.points, from(row, top)));
+    if (copies() && top == newest_of_.at(row.read)) {
+      declare(pack, own + "_0");
+      load(row, row.own,
+           fmt::format("    copy_async<{}>(own + (put * COPIED + {}) * STRIDE, {});\n", pack_bytes(), copied_,
+                       from(row, top)));
+      fetched_ +=
+          fmt::format("  {}_0 = *(const {}*)(own + (get * COPIED + {}) * STRIDE);\n", own, pack, copied_);
+      ++copied_;
+    } else {
+      queue(row, top, pack, own);
+      load(row, row.own,
+           fmt::format("    {}_{} = load_pack<{}>({});\n", own, ahead_of(row.read, top), s_.points,
+                       from(row, top)));
+    }
     for (int x = 0; x < s_.points; ++x)
       arrived_ += fmt::format("  {} = Convert<Value, Storage>::widened({}_0.at[{}]);\n",
                               name(row.read, row.y, top, x), own, x);
@@ -217,24 +255,31 @@ class MarchPrinter {
                                              stem(row), m);
         if (!other_side) {
           // One point of a neighbour needs no pack of it.
-          queue(row, pack, edge);
+          queue(row, top, s_.shuffle && is_narrow() ? "Storage" : pack, edge);
           const std::string at = fmt::format(" + {}{}", s_.shuffle ? "edge" : side < 0 ? "left" : "right", m);
           const std::string condition = s_.shuffle ? fmt::format("if (is_edge{}) ", m) : "";
-          if (!s_.shuffle && places.size() == 1) {
+          if (s_.shuffle && is_narrow()) {
+            load(row, row.beside,
+                 fmt::format("    if (is_edge1) {}_{} = *({});\n", edge, ahead_of(row.read, top),
+                             from(row, top, " + near")));
+          } else if (!s_.shuffle && places.size() == 1) {
             const int l = places[0] - side * m * V;
             load(row, row.beside,
-                 fmt::format("    {0}_{1}.at[{2}] = ({3})[{2}];\n", edge, ahead_of(row.read), l,
+                 fmt::format("    {0}_{1}.at[{2}] = ({3})[{2}];\n", edge, ahead_of(row.read, top), l,
                              from(row, top, at)));
           } else {
             load(row, row.beside,
-                 fmt::format("    {}{}_{} = load_pack<{}>({});\n", condition, edge, ahead_of(row.read), V,
-                             from(row, top, at)));
+                 fmt::format("    {}{}_{} = load_pack<{}>({});\n", condition, edge, ahead_of(row.read, top),
+                             V, from(row, top, at)));
           }
         }
         for (const int x : places) {
           const int l = x - side * m * V;
           chain(row, x, row.points.at(x), top);
-          const std::string fetched = fmt::format("Convert<Value, Storage>::widened({}_0.at[{}])", edge, l);
+          const std::string fetched =
+              s_.shuffle && is_narrow()
+                  ? fmt::format("Convert<Value, Storage>::widened({}_0)", edge)
+                  : fmt::format("Convert<Value, Storage>::widened({}_0.at[{}])", edge, l);
           const std::string to = name(row.read, row.y, top, x);
           if (s_.shuffle)
             arrived_ += fmt::format(
@@ -273,12 +318,15 @@ class MarchPrinter {
   std::map<std::pair<int, int>, Row> rows_;
   int reach_x_ = 0, lead_ = 0;
   int element_bytes_ = 4;
-  std::map<int, Ring> rings_;  ///< by read
+  std::map<int, int> newest_of_;  ///< by read: the last plane that a point reads
+  std::map<int, Ring> rings_;     ///< by read
   int slots_ = 0, newest_ = -1000,
       oldest_ = 1000;  ///< planes of a ring; last and first one that a point reads
   std::size_t shared_bytes_ = 0;
   std::set<std::pair<int, int>> planes_;  ///< a pointer for each read and topmost plane
   std::set<int> row_offsets_;
+  int copied_ = 0;  ///< rows that come by asynchronous copies
+  std::string fetched_;
   std::string declared_, shifted_, arrived_;
   std::map<std::pair<int, int>, std::string> loads_;  ///< by how many planes before the first one they begin
 };

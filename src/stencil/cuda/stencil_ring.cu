@@ -30,8 +30,13 @@ __device__ __forceinline__ void wait_for(unsigned long long* barrier, unsigned p
 
 #include "stencil_values.cuh"
 
-extern "C" __global__ void __launch_bounds__(BLOCK_X* BLOCK_Y, BLOCKS)
-    ring(const __grid_constant__ StencilWork w, Index depth) {
+// BLOCKS of a multiprocessor, at least; 0 leaves the registers to the compiler, who takes many more where it says 1.
+#if BLOCKS > 0
+#define BOUNDS __launch_bounds__(BLOCK_X* BLOCK_Y, BLOCKS)
+#else
+#define BOUNDS __launch_bounds__(BLOCK_X* BLOCK_Y)
+#endif
+extern "C" __global__ void BOUNDS ring(const __grid_constant__ StencilWork w, Index depth) {
   const int tiles_x = (int)((w.nx + BLOCK_X * POINTS - 1) / (BLOCK_X * POINTS));
   const int tiles_y = (int)((w.ny + BLOCK_Y * ROWS - 1) / (BLOCK_Y * ROWS));
   const int tile = blockIdx.x / tiles_x;

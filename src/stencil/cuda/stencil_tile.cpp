@@ -59,6 +59,8 @@ class TilePrinter {
             "left{0} : right{0};\n",
             m, 32 - m);
     }
+    if (s_.shuffle && is_narrow() && reach_x_ > 0)
+      all += fmt::format("  const int near = lane < 1 ? left1 + {} : right1;\n", s_.points - 1);
     for (const auto& [key, places] : rows_) all += loaded(key, places);
     all += values_;
     std::string stores;
@@ -92,6 +94,8 @@ class TilePrinter {
   static std::string name(int r, int z, int y, int x) {
     return fmt::format("c{}_{}_{}_{}", r, z + max_radius, y + max_radius, x + max_radius);
   }
+  /// Of the threads beside it a thread needs one point each, and no packs.
+  bool is_narrow() const { return reach_x_ <= 1; }
   int packs_beside() const { return (reach_x_ + s_.points - 1) / s_.points; }
   void value(const Key& key, int x, const std::string& text) {
     const auto& [r, z, y] = key;
@@ -124,15 +128,19 @@ class TilePrinter {
             value(key, x, widened(fetched));
             continue;
           }
-          if (!has_edge)
+          if (!has_edge && is_narrow())
+            all += fmt::format("  Storage e{0}_1{{}};\n  if (is_edge1) e{0}_1 = q{0}[near];\n", stem);
+          else if (!has_edge)
             all += fmt::format(
                 "  Pack<Storage, {0}> e{1}_{2}{{}};\n  if (is_edge{2}) e{1}_{2} = load_pack<{0}>(q{1} + "
                 "edge{2});\n",
                 V, stem, m);
           has_edge = true;
           value(key, x,
-                fmt::format("choose({} {}, {}, {}_lane({}, {}))", side < 0 ? "lane <" : "lane >=",
-                            side < 0 ? m : 32 - m, widened(fmt::format("e{}_{}.at[{}]", stem, m, l)),
+                fmt::format("choose({} {}, {}, {}_lane({}, {}))",
+                            side < 0 ? "lane <" : "lane >=", side < 0 ? m : 32 - m,
+                            widened(is_narrow() ? fmt::format("e{}_1", stem)
+                                                : fmt::format("e{}_{}.at[{}]", stem, m, l)),
                             side < 0 ? "below" : "above", name(r, z, y, l), m));
         }
     }

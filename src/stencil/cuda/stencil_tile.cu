@@ -3,9 +3,14 @@
 // The work of a thread is printed by stencil_tile.cpp. BLOCK_X threads along x, a multiple of a warp, BLOCK_Y times ROWS rows.
 #include "stencil_values.cuh"
 
+// BLOCKS of a multiprocessor, at least; 0 leaves the registers to the compiler, who takes many more where it says 1.
+#if BLOCKS > 0
+#define BOUNDS __launch_bounds__(BLOCK_X* BLOCK_Y, BLOCKS)
+#else
+#define BOUNDS __launch_bounds__(BLOCK_X* BLOCK_Y)
+#endif
 // Blocks go through x, then `band` tiles along y, then z, so that planes that are read again are in a cache still.
-extern "C" __global__ void __launch_bounds__(BLOCK_X* BLOCK_Y, BLOCKS)
-    tile(const __grid_constant__ StencilWork w, unsigned band) {
+extern "C" __global__ void BOUNDS tile(const __grid_constant__ StencilWork w, unsigned band) {
   const unsigned tiles_x = (unsigned)((w.nx + BLOCK_X * POINTS - 1) / (BLOCK_X * POINTS));
   const unsigned tiles_z = (unsigned)((w.nz + DEPTH - 1) / DEPTH);
   unsigned at = blockIdx.x;

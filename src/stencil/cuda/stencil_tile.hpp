@@ -8,7 +8,7 @@ struct TileShape {
   int points = 4, rows = 1, depth = 4;  ///< of a thread along x, y, z
   int block_x = 32, block_y = 4;        ///< threads
   bool shuffle = true;                  ///< neighbours along x come from other lanes
-  int blocks = 1;                       ///< of a multiprocessor, at least
+  int blocks = 0;                       ///< of a multiprocessor, at least; 0: as it comes
 };
 
 /// The kernel "tile". For stencils that march too: why_no_march().
