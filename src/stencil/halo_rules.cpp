@@ -1,7 +1,10 @@
 #include "stencil/halo_rules.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "spinloom/core/error.hpp"
 #include "spinloom/stencil/half.hpp"
 
 namespace spinloom::stencil {
@@ -12,8 +15,28 @@ bool follows(const HaloCell& c, Index n) { return c.kind == HaloCell::Kind::copy
 
 }  // namespace
 
+std::optional<std::string> why_out_of_reach(const GridLayout& g, const Boundaries& b) {
+  for (std::size_t a = 0; a < 3; ++a) {
+    const Index low = g.halo.low[a], high = g.halo.high[a], n = g.n[a];
+    if (n == 0) continue;
+    for (Index at = -low; at < n + high; ++at) {
+      if (at == 0) at = n;  // those inside are no copies
+      if (at == n + high) break;
+      const HaloCell c = halo_cell(at, n, b.low[a], b.high[a]);
+      if (c.kind == HaloCell::Kind::copy && (c.source < -low || c.source >= n + high))
+        return fmt::format(
+            "an axis of {} points has faces {} and {}: the cell at {} mirrors the caller's own at {}, and "
+            "the "
+            "halo has {} cells below and {} above; make it deeper, or name another boundary",
+            n, to_string(b.low[a]), to_string(b.high[a]), at, c.source, low, high);
+    }
+  }
+  return std::nullopt;
+}
+
 template <class T>
 HaloRules<T>::HaloRules(const GridLayout& layout, const Boundaries& boundaries) : layout_(layout) {
+  if (const auto why = why_out_of_reach(layout, boundaries)) throw ArgumentError("grid: " + *why);
   for (std::size_t a = 0; a < 3; ++a) {
     const auto add = [&](Index at) {
       const HaloCell c = halo_cell(at, layout.n[a], boundaries.low[a], boundaries.high[a]);

@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "spinloom/stencil/grid.hpp"
@@ -9,12 +11,16 @@ namespace spinloom::stencil {
 /// the ends of rows to come.
 inline constexpr Index rows_ahead = 16;
 
+/// Says why a cell outside has no value: what it mirrors is a cell of the caller's own (`none`) beyond the grid's halo.
+std::optional<std::string> why_out_of_reach(const GridLayout& layout, const Boundaries& boundaries);
+
 /// The rules of a grid's faces, resolved to cells. Halo cells are data: whoever writes rows calls rows_written() and
 /// the cells that copy from these rows follow.
 template <class T>
 class HaloRules {
  public:
   HaloRules() = default;
+  /// Throws ArgumentError for cells out of reach.
   HaloRules(const GridLayout& layout, const Boundaries& boundaries);
 
   /// Some cell outside follows a cell inside: rows_written() has something to do.

@@ -9,6 +9,7 @@
 #include "spinloom/core/error.hpp"
 #include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_overlapped.hpp"
+#include "stencil/halo_rules.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -250,6 +251,8 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
       return fmt::format("{} has {} fields, {} grids were given", d.name, d.view().fields(), fields.size());
     if (auto why = why_unreadable(d, g, fields)) return why;
   }
+  for (const Boundaries& b : fields)
+    if (auto why = why_out_of_reach(g, b)) return why;
   const auto is = [&](Kind kind) { return s.kind == kind; };
   if (const bool on_gpu = g.device.kind == DeviceKind::cuda; on_gpu != is_for_gpu(s) && !is(Kind::naive))
     return on_gpu ? fmt::format(

@@ -294,6 +294,27 @@ TEST(Interpreter, RandomExpressionsByRandomSchedulesHaveTheReferenceBits) {
   for (unsigned seed = fresh; seed < fresh + 20 && !HasFailure(); ++seed) check_random(seed);
 }
 
+TEST(Grids, RefuseMirrorsOfCellsBeyondTheHalo) {
+  const Kernel<double> kernel =
+      make_interpreted_kernel<double>(parse_stencil("next(u) = u(2,0) + u(0,1)").definition);
+  const auto with = [](const Halo& halo) {
+    Grid<double> u({2, 3}, halo);
+    u.set_boundary(0, none(), reflect()).set_boundary(1, clamp(), clamp());
+    u.poison_outside();
+    u.fill(1.0);
+    return u;
+  };
+  // Two cells above y = 1 lies the mirror image of y = -1: the caller's own, and this halo has none below.
+  Grid<double> u = with(Halo(kernel.view().reach()));
+  EXPECT_THROW(Stepper<double>(kernel, {u}), ArgumentError);
+  EXPECT_THROW(u.fill_halo(), ArgumentError);
+  Grid<double> deep = with(Halo(2));
+  for (Index x = -2; x < 5; ++x) deep(-1, 0, x) = 4.0;
+  Stepper<double>(kernel, {deep}).run(1);
+  EXPECT_EQ(deep(0, 0, 1), 2.0);
+  EXPECT_EQ(deep(1, 0, 1), 5.0);
+}
+
 TEST(Interpreter, ACoefficientThatIsOneOverAFieldNeedsItsBoundary) {
   const Kernel<double> kernel = make_interpreted_kernel<double>(
       parse_stencil("next(u) = u(0,0) + (u(0,1) - u(0,-1)) / b(0,1) + u(1,0) / b(-1,0)").definition);
