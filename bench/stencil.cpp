@@ -11,6 +11,7 @@
 #include "spinloom/stencil/model.hpp"
 #include "spinloom/stencil/stepper.hpp"
 #include "stencil_by_hand.hpp"
+#include "stencil_fields.hpp"
 #include "stream_kernels.hpp"
 
 /// How close do sweeps come to the speed of memory, and how far past it does temporal blocking go? All variants run
@@ -18,7 +19,7 @@
 namespace {
 
 using namespace spinloom;
-namespace st = spinloom::stencil;
+using namespace spinloom::bench_stencil;
 
 struct Case {
   const char* name;
@@ -50,65 +51,6 @@ struct Variant {
   std::function<void()> run;
   std::vector<double> seconds;
 };
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
-
-/// A stencil's grids with values near 1, so that no run ends in numbers too small to be fast.
-template <class T>
-struct Fields {
-  std::vector<st::Grid<T>> grids;
-  std::vector<st::FieldGrids<T>> bound;
-  Fields(const st::ProgramView& p, const Shape& shape) {
-    for (int f = 0; f < p.fields(); ++f)
-      for (const auto level : {st::TimeLevel::current, st::TimeLevel::previous}) {
-        if (level == st::TimeLevel::previous && !p.reads(f, level)) continue;
-        grids.emplace_back(shape, st::Halo(p.reach()), st::dirichlet(f == 0 ? 1 : 0));
-        const double scale = f == 0 ? 0.01 : 1e-6, base = f == 0 ? 1 : 0;
-        const auto value = [=](Index z, Index y, Index x) {
-          return T(base + scale * double((7 * z + 3 * y + x) % 101));
-        };
-        if (shape.size() == 3)
-          grids.back().fill(value);
-        else
-          grids.back().fill([=](Index y, Index x) { return value(y, 0, x); });
-      }
-    std::size_t g = 0;
-    for (int f = 0; f < p.fields(); ++f)
-      if (p.reads(f, st::TimeLevel::previous)) {
-        bound.push_back({grids[g], grids[g + 1]});
-        g += 2;
-      } else {
-        bound.push_back({grids[g++]});
-      }
-  }
-};
-
-template <class T>
-st::Stepper<T> make_stepper(const std::string& name, Fields<T>& fields, const std::string& schedule) {
-  st::Stepper<T> s(st::builtin_kernels<T>(name), fields.bound, st::parse_schedule(schedule));
-  int p = 0;
-  for (const auto& [_, value] : st::find_builtin(name).params) s.set(p++, value);
-  return s;
-}
-
-/// Throws unless a schedule gives the bits of the naive one on grids of this shape.
-template <class T>
-void check(const std::string& name, const Shape& shape, const std::string& schedule, Index steps) {
-  const auto kernels = st::builtin_kernels<T>(name);  // a view lives as long as these
-  const auto view = kernels[0].view();
-  Fields<T> expected(view, shape), got(view, shape);
-  make_stepper<T>(name, expected, "naive").run(steps);
-  make_stepper<T>(name, got, schedule).run(steps);
-  for (std::size_t f = 0; f < got.grids.size(); ++f) {
-    const auto a = got.grids[f].to_array(), b = expected.grids[f].to_array();
-    if (std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.size())) != 0)
-      throw NotConverged(
-          fmt::format("bench stencil: {} by '{}' differs from the naive schedule", name, schedule));
-  }
-}
 
 /// One step of the 7-point stencil in intrinsics, with the weights of the one that is built in and the blocks of a
 /// sweep's schedule.
@@ -144,7 +86,7 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
                     temporal = is_float ? c.temporal_float : c.temporal_double;
   Shape small = shape;
   for (Index& n : small) n = std::min<Index>(n, c.is_2d ? 700 : 75);
-  for (const auto& schedule : {spatial, temporal}) check<T>(c.name, small, schedule, c.steps + 3);
+  for (const auto& schedule : {spatial, temporal}) check_schedule<T>(c.name, small, schedule, c.steps + 3);
 
   const auto kernels = st::builtin_kernels<T>(c.name);  // a view lives as long as these
   const auto view = kernels[0].view();

@@ -9,12 +9,13 @@
 #include "spinloom/runtime/transfer.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/stepper.hpp"
+#include "stencil_fields.hpp"
 
 /// How close do sweeps on a GPU come to the speed of its memory? The copy is measured in every round.
 namespace {
 
 using namespace spinloom;
-namespace st = spinloom::stencil;
+using namespace spinloom::bench_stencil;
 
 struct Case {
   const char *name, *stencil;
@@ -32,64 +33,6 @@ const std::vector<Case>& cases() {
                                         {"red-black", "red-black", false, {"cuda gather", "cuda overlapped"}},
                                         {"5-point", "5-point", true, {"cuda gather", "cuda overlapped"}, 48}};
   return all;
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
-
-/// A stencil's grids with values near 1 from a pattern without a period along any axis.
-template <class T>
-struct Fields {
-  std::vector<st::Grid<T>> grids;
-  std::vector<st::FieldGrids<T>> bound;
-  Fields(const st::ProgramView& p, const Shape& shape, Device device) {
-    grids.reserve(2 * static_cast<std::size_t>(p.fields()));
-    for (int f = 0; f < p.fields(); ++f) {
-      const auto add = [&]() -> st::Grid<T>& {
-        grids.emplace_back(shape, st::Halo(p.reach()), st::dirichlet(f == 0 ? 1 : 0), device);
-        const double scale = f == 0 ? 0.01 : 1e-6, base = f == 0 ? 1 : 0;
-        const auto value = [=](Index z, Index y, Index x) {
-          return T(base + scale * double((7 * z + 3 * y + x) % 101));
-        };
-        if (shape.size() == 3)
-          grids.back().fill(value);
-        else
-          grids.back().fill([=](Index y, Index x) { return value(y, 0, x); });
-        return grids.back();
-      };
-      st::Grid<T>& current = add();
-      if (p.reads(f, st::TimeLevel::previous))
-        bound.push_back({current, add()});
-      else
-        bound.push_back({current});
-    }
-  }
-};
-
-template <class T>
-st::Stepper<T> make_stepper(const std::string& name, Fields<T>& fields, const std::string& schedule) {
-  st::Stepper<T> s(st::builtin_kernels<T>(name), fields.bound, st::parse_schedule(schedule));
-  int p = 0;
-  for (const auto& [_, value] : st::find_builtin(name).params) s.set(p++, value);
-  return s;
-}
-
-/// Throws unless a schedule gives the bits of the host's naive one on grids of this shape.
-template <class T>
-void check(const std::string& name, const Shape& shape, const std::string& schedule, Device device) {
-  const auto kernels = st::builtin_kernels<T>(name);  // a view lives as long as these
-  const auto view = kernels[0].view();
-  constexpr Index steps = 11;
-  Fields<T> expected(view, shape, Device{}), got(view, shape, device);
-  make_stepper<T>(name, expected, "naive").run(steps);
-  make_stepper<T>(name, got, schedule).run(steps);
-  for (std::size_t f = 0; f < got.grids.size(); ++f) {
-    const auto a = got.grids[f].to_array(), b = expected.grids[f].to_array();
-    if (std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.size())) != 0)
-      throw NotConverged(fmt::format("bench stencil: {} by '{}' differs from the host", name, schedule));
-  }
 }
 
 struct Variant {
@@ -115,7 +58,7 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
   schedules.insert(schedules.end(), c.schedules.begin(), c.schedules.end());
   Shape small = shape;
   for (Index& n : small) n = std::min<Index>(n, c.is_2d ? 700 : 75);
-  for (const std::string& schedule : schedules) check<T>(c.stencil, small, schedule, device);
+  for (const std::string& schedule : schedules) check_schedule<T>(c.stencil, small, schedule, 11, device);
 
   const auto kernels = st::builtin_kernels<T>(c.stencil);
   const auto view = kernels[0].view();

@@ -260,7 +260,8 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
                         "with cuda",
                         to_string(s), spinloom::to_string(g.device))
                   : fmt::format(
-                        "'{}' is for grids on a GPU, and these lie on the host: construct them with a device",
+                        "'{}' is for grids on a GPU, and these lie on the host: construct them with a device "
+                        "(--device cuda)",
                         to_string(s));
   if (is_for_gpu(s)) {
     if (auto why = why_illegal_on_gpu(chain, g, fields, s)) return why;
