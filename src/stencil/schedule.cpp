@@ -143,7 +143,8 @@ Schedule parse_schedule(const std::string& text) {
       s.prefetch = true;
     else
       throw ArgumentError(fmt::format(
-          "schedule: '{}' is not one of rows=, columns=, width=, steps=, planes=, block=, stream, prefetch",
+          "schedule: '{}' is not one of rows=, columns=, width=, steps=, planes=, stream, prefetch, or on a "
+          "GPU block=, rows=, depth=, points=, ahead=, unroll=, band=, blocks=, shuffle",
           word));
   }
   if (!named) throw ArgumentError("schedule: the text is empty; 'naive' is the simplest one");
@@ -266,8 +267,9 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
   if (is_for_gpu(s)) {
     if (auto why = why_illegal_on_gpu(chain, g, fields, s)) return why;
   } else if (s.block_x > 0 || s.block_y > 0 || s.depth > 0 || s.points > 0 || s.ahead >= 0 || s.unroll > 0 ||
-             s.shuffle) {
-    return "block, points, depth, ahead, unroll and shuffle are for GPUs; blocks of other kinds have rows "
+             s.band > 0 || s.blocks > 0 || s.shuffle) {
+    return "block, points, depth, ahead, unroll, band, blocks and shuffle are for GPUs; blocks of other "
+           "kinds have rows "
            "and columns";
   }
   if (s.planes != 1 && s.planes != 2 && s.planes != 4 && s.planes != 8)

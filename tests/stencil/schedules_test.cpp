@@ -158,6 +158,21 @@ TEST(Schedules, ShiftedColumnsHaveTheReferenceBits) {
 TEST(Schedules, OneSidedStencilsHaveTheReferenceBits) {
   check_shapes<OneSided, float>("one-sided", small_shapes);
 }
+TEST(Schedules, RefuseOnTheHostWhatIsForGpus) {
+  const std::vector<Definition> chain{*make_kernel<Star7, float>("7-point").definition};
+  const GridLayout layout = make_layout({8, 8, 8}, Halo(1), sizeof(float));
+  Boundaries faces;
+  faces.low.fill(clamp());
+  faces.high.fill(clamp());
+  EXPECT_FALSE(why_illegal(chain, layout, {faces}, parse_schedule("sweep rows=4")).has_value());
+  for (const char* option :
+       {"band=64", "blocks=2", "block=32x8", "depth=4", "points=2", "ahead=1", "unroll=2", "shuffle"}) {
+    const auto why = why_illegal(chain, layout, {faces}, parse_schedule(std::string("sweep ") + option));
+    ASSERT_TRUE(why.has_value()) << option;
+    EXPECT_NE(why->find("for GPUs"), why->npos) << *why;
+  }
+}
+
 /// The second array's cells outside are not set anew in every run; what the caller changes in between is seen all the
 /// same, after odd numbers of steps too, which leave the arrays exchanged.
 TEST(Stepper, SeesFacesThatChangeBetweenRuns) {
