@@ -1,7 +1,7 @@
 #pragma once
 #include <utility>
 
-#include "spinloom/stencil/simd.hpp"
+#include "spinloom/stencil/simd_half.hpp"
 
 /// Rows of any stencil, made from its node list: the only code that is compiled per stencil.
 namespace spinloom::stencil::inline SPINLOOM_STENCIL_TARGET {

@@ -47,7 +47,8 @@ struct Simd : Simd<R> {
   using Pack = typename Vector<R>::Pack;
   using Mask = typename Vector<R>::Mask;
   static constexpr int lanes = SPINLOOM_STENCIL_BYTES / sizeof(R);
-  static_assert(std::is_same_v<R, double> && std::is_same_v<S, float>, "doubles may be stored as floats");
+  static_assert(std::is_same_v<R, double> && std::is_same_v<S, float>,
+                "doubles may be stored as floats, and floats as halves (simd_half.hpp)");
   typedef S Narrow __attribute__((vector_size(lanes * sizeof(S))));
   typedef S Memory __attribute__((vector_size(lanes * sizeof(S)), aligned(sizeof(S)), may_alias));
 
