@@ -11,7 +11,12 @@ namespace spinloom::stencil {
 template <class T>
 class DomainGrid {
  public:
-  explicit DomainGrid(const Domain& domain, const Boundary& all_faces = {});
+  /// On a GPU, DomainGrid<float> u(domain, clamp(), Device{DeviceKind::cuda, 0}), points are out of the host's reach as those of
+  /// a Grid there. Each rank names its own; several may share one.
+  explicit DomainGrid(const Domain& domain, const Boundary& all_faces = {}, Device device = {});
+  Device device() const { return stored_.device(); }
+  /// A copy on another device: points, rim, outer cells and boundaries.
+  DomainGrid on(Device device) const;
 
   const Domain& domain() const { return domain_; }
   const DomainPart& part() const { return part_; }
@@ -31,6 +36,13 @@ class DomainGrid {
   /// Every point of its own from f(z, y, x).
   template <class F>
   void fill(const F& f) {
+    if (device().kind == DeviceKind::cuda) {
+      DomainGrid here(domain_);
+      here.fill(f);
+      Array<T> own(domain_.own_shape(domain_.communicator().rank()));
+      here.copy_to(own);
+      return assign(own);
+    }
     const Index rows = part_.end[1] - part_.begin[1];
     parallel_blocks((part_.end[0] - part_.begin[0]) * rows, 16, [&](Index begin, Index end, int) {
       for (Index row = begin; row < end; ++row) {
@@ -39,7 +51,7 @@ class DomainGrid {
       }
     });
   }
-  /// Its own points, a dense array of domain().own_shape(rank), and back. Throws ShapeError.
+  /// Its own points, a dense array of domain().own_shape(rank) on any device, and back. Throws ShapeError.
   void assign(View<const T> own);
   void copy_to(View<T> own) const;
   /// From rank 0, which has the whole array, to all; what the others pass is not looked at.
