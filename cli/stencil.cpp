@@ -31,7 +31,7 @@ constexpr const char* schedules =
     "cuda march, then block=XxY rows=N depth=N points=N ahead=N unroll=N shuffle. It changes the speed and "
     "not one bit of the result.\n";
 
-enum Parts : unsigned { with_schedule = 1, with_params = 2, on_gpus = 4 };
+enum Parts : unsigned { with_schedule = 1, with_params = 2, on_gpus = 4, on_ranks = 8 };
 
 CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* what,
                   const std::string& example, unsigned parts) {
@@ -52,8 +52,15 @@ CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* wh
   if ((parts & with_params) != 0)
     app->add_option("--param", o.params, "values of the stencil's parameters, in order");
   o.device = "cpu";
-  declare_common(*app, o, with_threads | ((parts & on_gpus) != 0 ? with_device : 0u));
+  const unsigned devices = (parts & on_ranks) != 0  ? with_several_devices
+                           : (parts & on_gpus) != 0 ? with_device
+                                                    : 0u;
+  declare_common(*app, o, with_threads | devices);
   return app;
+}
+
+std::vector<spinloom::Device> one_device(const Options& o, bool is_model) {
+  return {o.start(is_model ? Common::Gpu::refused : Common::Gpu::accepted)};
 }
 
 /// Texts that are not what they should be are wrong usage.
@@ -87,7 +94,7 @@ Command add_stencil(CLI::App& program) {
       declare(*app, *ran, "run", "Run a built-in stencil from a block of ones and print what became of it",
               "spinloom stencil run 7-point --matrix 512,512,512 --steps 100 --schedule 'diamond width=32 "
               "planes=4 prefetch'",
-              with_schedule | with_params | on_gpus);
+              with_schedule | with_params | on_ranks);
   steps(run, *ran, 0, "steps");
   const auto run_on_ranks = declare_stencil_ranks(*run);
   modelled->schedule = "best";
@@ -107,10 +114,12 @@ Command add_stencil(CLI::App& program) {
   tune->add_flag("--fresh", tuned->is_fresh, "try again what was found before");
   return {app, [=] {
             const auto chosen = run->parsed() ? ran : model->parsed() ? modelled : tuned;
-            chosen->where = chosen->start(model->parsed() ? Common::Gpu::refused : Common::Gpu::accepted);
+            const auto devices = run->parsed() ? ran->start_several() : one_device(*chosen, model->parsed());
+            chosen->where = devices.front();
             const Console console = chosen->console();
             if (run->parsed() && run_on_ranks({ran->name, ran->matrix, ran->schedule, ran->boundary,
-                                               ran->precision, ran->steps, ran->params, ran->where},
+                                               ran->precision, ran->steps, ran->params, devices,
+                                               ran->device == "cuda" || ran->device == "auto"},
                                               console))
               return;
             require_texts(*chosen);

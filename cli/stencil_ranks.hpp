@@ -12,7 +12,8 @@ struct StencilRun {
   std::string name, matrix, schedule, boundary, precision;
   spinloom::Index steps = 0;
   std::vector<double> params;
-  spinloom::Device device;
+  std::vector<spinloom::Device> devices;  ///< ranks take them in turn
+  bool any_gpu = false;                   ///< a GPU was asked for and not which: ranks take all in turn
 };
 
 /// --ranks, --split, --steps-between and --exchange of `stencil run`, declared on `app`. The function runs the stencil on
