@@ -30,11 +30,13 @@ class DomainCuda : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     SPINLOOM_NEEDS(gpu);
+    set_thread_count(1);  // a rank has a thread of its own already
     if (GetParam() == "OnAll") {
       if (cuda::device_count() < 2) GTEST_SKIP() << "this machine shows one GPU, two are needed";
       for (int i = 1; i < cuda::device_count(); ++i) devices_.push_back({DeviceKind::cuda, i});
     }
   }
+  void TearDown() override { set_thread_count(0); }
   std::vector<Communicator> ranks_of(int count) const {
     const std::vector<Device> hosts(static_cast<std::size_t>(count));
     return GetParam() == "ThroughTheHost" ? communicators_of(std::make_shared<Apart>(hosts))
@@ -103,7 +105,7 @@ class DomainCuda : public ::testing::TestWithParam<std::string> {
     return done;
   }
   template <class T>
-  int check(std::mt19937& random, const char* name, const std::string& schedule, int problems = 4) {
+  int check(std::mt19937& random, const char* name, const std::string& schedule, int problems = 3) {
     std::vector<double> params;
     for (const auto& [_, value] : find_builtin(name).params) params.push_back(value);
     return check<T>(random, builtin_kernels<T>(name), params, schedule, problems);
@@ -117,32 +119,32 @@ TEST_P(DomainCuda, GivesTheBitsOfOneRankOnTheHost) {
   int done = 0;
   for (const char* name : {"7-point", "27-point", "wave", "diffusion", "red-black", "5-point"})
     done += check<float>(random, name, "cuda gather");
-  done += check<float>(random, "7-point", "cuda", 8);
+  done += check<float>(random, "7-point", "cuda", 6);
   done += check<float>(random, "5-point", "cuda");
   done += check<float>(random, "wave", "cuda");
   for (const char* name : {"25-point", "gradient", "lattice-boltzmann", "life"})
     done += check<double>(random, name, "cuda gather");
-  done += check<double>(random, "7-point", "cuda", 8);
+  done += check<double>(random, "7-point", "cuda", 6);
   done += check<double>(random, "7-point", "cuda ring");
   done += check<double>(random, "25-point", "cuda march rows=2 depth=9 shuffle");
   done += check<cfloat>(random, "7-point", "cuda gather");
   done += check<cdouble>(random, "divergence", "cuda gather", 2);
-  EXPECT_GE(done, 60);
+  EXPECT_GE(done, 40);
 }
 
 TEST_P(DomainCuda, TakesSeveralStepsAtOnceBetweenExchanges) {
   std::mt19937 random(778);
-  int done = check<float>(random, "7-point", "cuda overlapped steps=3", 6);
-  done += check<double>(random, "7-point", "cuda overlapped steps=2", 6);
-  done += check<float>(random, "red-black", "cuda overlapped", 6);
-  done += check<float>(random, "5-point", "cuda overlapped steps=4", 6);
+  int done = check<float>(random, "7-point", "cuda overlapped steps=3", 5);
+  done += check<double>(random, "7-point", "cuda overlapped steps=2", 5);
+  done += check<float>(random, "red-black", "cuda overlapped", 5);
+  done += check<float>(random, "5-point", "cuda overlapped steps=4", 5);
   EXPECT_GE(done, 12);
 }
 
 TEST_P(DomainCuda, GivesRandomChainsTheBitsOfOneRank) {
   std::mt19937 random(779);
   int done = 0;
-  for (int trial = 0; trial < 6 && !HasFailure(); ++trial) {
+  for (int trial = 0; trial < 4 && !HasFailure(); ++trial) {
     const int rank = 2 + trial % 2;
     std::vector<LinearTerm> terms(1 + random() % 8);
     const auto offset = [&] { return std::uniform_int_distribution<int>(-3, 3)(random); };
@@ -155,12 +157,12 @@ TEST_P(DomainCuda, GivesRandomChainsTheBitsOfOneRank) {
       chain.push_back(make_linear_kernel<double>("second", rank, {{0, 1, -1, 0.5}, {0, 0, 0, 0.4}}));
     done += check<double>(random, chain, {}, "cuda gather", 3);
   }
-  EXPECT_GE(done, 12);
+  EXPECT_GE(done, 8);
 }
 
 TEST_P(DomainCuda, GivesTheBitsOfOneRankForEverySplit) {
   int done = 0;
-  for (const char* name : {"27-point", "wave", "red-black"})
+  for (const char* name : {"27-point", "red-black"})
     for (const bool wraps : {false, true}) {
       Problem<float> p;
       p.chain = builtin_kernels<float>(name);
@@ -173,14 +175,14 @@ TEST_P(DomainCuda, GivesTheBitsOfOneRankForEverySplit) {
       for (Index z = 1; z <= 4; ++z)
         for (Index y = 1; y <= 4; ++y)
           for (Index x = 1; x <= 4; ++x) {
-            if (z * y * x > 8) continue;
+            if (z * y * x > 8 || (z + y + x) % 2 == (wraps ? 1 : 0)) continue;  // half of them each
             const std::string words =
                 difference(static_cast<int>(z * y * x), p, {{z, y, x}, 1, "cuda gather", {}, {}}, expected);
             ASSERT_EQ(words, "") << name << " split " << z << " x " << y << " x " << x;
             ++done;
           }
     }
-  EXPECT_EQ(done, 6 * 26);
+  EXPECT_EQ(done, 2 * 26);
 }
 
 struct Summed {  // a sum and a maximum that ride along

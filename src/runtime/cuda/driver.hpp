@@ -18,7 +18,7 @@ using FunctionHandle = struct CUfunc_st*;
 using GraphHandle = struct CUgraph_st*;
 using GraphExecHandle = struct CUgraphExec_st*;
 
-constexpr Result out_of_memory = 2, peer_access_already_enabled = 704;
+constexpr Result out_of_memory = 2, peer_access_already_enabled = 704, too_many_peers = 711;
 
 enum DeviceAttribute {
   max_shared_memory_per_block = 8,
