@@ -72,14 +72,6 @@ DomainGrid<T>& DomainGrid<T>::set_boundary(int axis, const Boundary& low, const 
 }
 
 template <class T>
-DomainGrid<T> DomainGrid<T>::on(Device device) const {
-  DomainGrid there(domain_);
-  there.boundaries_ = boundaries_;
-  there.stored_ = stored_.on(device);
-  return there;
-}
-
-template <class T>
 void DomainGrid<T>::assign(View<const T> own) {
   require_shape("domain grid", "array", own.shape, domain_.own_shape(domain_.communicator().rank()));
   if (device().kind == DeviceKind::cuda) {
