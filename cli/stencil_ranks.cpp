@@ -49,8 +49,7 @@ spinloom::Shape parse_split(const std::string& text) {
 /// The same start as on one rank: a bump in the middle of field 0, 0.1 in the others.
 template <class T>
 Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, const Console& console) {
-  const st::BuiltinInfo& info = st::find_builtin(what.name);
-  const auto kernels = st::builtin_kernels<T>(what.name);
+  const auto kernels = what.source.kernels<T>();
   spinloom::Shape shape;
   st::Boundary boundary;
   st::Schedule schedule;
@@ -64,12 +63,9 @@ Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, 
     shape = parse_matrix("--matrix", what.matrix);
     boundary = as_option("--boundary", [&] { return st::parse_boundary(what.boundary); });
     schedule = as_option("--schedule", [&] { return st::parse_schedule(what.schedule); });
-    if (what.params.size() > info.params.size())
-      throw spinloom::ArgumentError(fmt::format("stencil run: {} values of --param, {} has {}",
-                                                what.params.size(), what.name, info.params.size()));
     if (kernels[0].definition->rank != static_cast<int>(shape.size()))
-      throw spinloom::ArgumentError(fmt::format("{} is written for {} axes, --matrix has {}", what.name,
-                                                kernels[0].definition->rank, shape.size()));
+      throw spinloom::ArgumentError(fmt::format("{} is written for {} axes, --matrix has {}",
+                                                what.source.name, kernels[0].definition->rank, shape.size()));
     const bool is_periodic = boundary.kind == st::Boundary::Kind::periodic;
     st::DomainOptions options{{}, {is_periodic, is_periodic, is_periodic}};
     if (!how.split.empty()) options.split = parse_split(how.split);
@@ -100,10 +96,9 @@ Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, 
       kernels, fields, schedule,
       how.exchange == "blocking" ? st::Exchanging::blocking : st::Exchanging::overlapped);
   Json params = Json::object();
-  for (std::size_t p = 0; p < info.params.size(); ++p) {
-    const double value = p < what.params.size() ? what.params[p] : info.params[p].second;
-    stepper->set(static_cast<int>(p), value);
-    params[info.params[p].first] = value;
+  for (std::size_t p = 0; p < what.params.size(); ++p) {
+    stepper->set(static_cast<int>(p), what.params[p]);
+    params[what.source.params[p].first] = what.params[p];
   }
   spinloom::synchronize(device);
   c.barrier();
@@ -115,7 +110,7 @@ Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, 
   Json results = Json::array();
   for (const auto& f : fields) results.push_back(stencil_command::summary(f.current->gather()));
   const double points = double(spinloom::count(shape)) * double(what.steps) * double(kernels.size());
-  return {{"stencil", what.name},
+  return {{"stencil", what.source.name},
           {"expression", to_string(*kernels[0].definition)},
           {"device", to_string(what.devices)},
           {"instructions", on_gpu ? "cuda" : kernels[0].rows.target},
@@ -145,7 +140,7 @@ void run_and_tell(const StencilRun& what, const RankOptions& how, const Communic
   console.result(
       json, fmt::format("{} on {} ranks ({}) by '{}': {} steps in {:.3g} s, {:.3g} GLUP/s; sum {:.6g}, min "
                         "{:.6g}, max {:.6g}",
-                        what.name, c.size(), json["split"].get<std::string>(),
+                        what.source.name, c.size(), json["split"].get<std::string>(),
                         json["schedule"].get<std::string>(), what.steps, json["seconds"].get<double>(),
                         json["glups"].get<double>(), json["fields"][0]["sum"].get<double>(),
                         json["fields"][0]["min"].get<double>(), json["fields"][0]["max"].get<double>()));
@@ -200,6 +195,9 @@ std::function<bool(const StencilRun&, const Console&)> declare_stencil_ranks(CLI
                                  "'" + what.schedule +
                                      "' is found for a whole grid, not for the parts that ranks have; "
                                      "name a schedule, such as one that stencil tune prints");
+    if ((has_mpi || o->ranks != "auto" || what.devices.size() > 1) && what.has_files)
+      throw CLI::ValidationError(
+          "--ranks", "fields are read and written by one rank alone; leave out --input and --output");
     StencilRun shared = what;
     if (what.any_gpu && what.devices.front().kind == spinloom::DeviceKind::cuda)
       for (int i = 1; i < static_cast<int>(spinloom::cuda_status().gpus.size()); ++i)
