@@ -33,7 +33,7 @@ constexpr const char* schedules =
     "cuda march, then block=XxY rows=N depth=N points=N ahead=N unroll=N shuffle. It changes the speed and "
     "not one bit of the result.\n";
 
-enum Parts : unsigned { with_schedule = 1, with_values = 2, on_gpus = 4 };
+enum Parts : unsigned { with_schedule = 1, with_values = 2, on_gpus = 4, on_ranks = 8 };
 
 CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* what,
                   const std::string& example, unsigned parts) {
@@ -66,10 +66,15 @@ CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* wh
                     "FIELD=FILE, where a field is written in the end (.npy, .nii, .nii.gz, .cfl)");
   }
   o.device = "cpu";
-  declare_common(*app, o,
-                 with_threads | ((parts & on_gpus) != 0 ? with_device : 0u) |
-                     ((parts & with_values) != 0 ? with_force : 0u));
+  const unsigned devices = (parts & on_ranks) != 0  ? with_several_devices
+                           : (parts & on_gpus) != 0 ? with_device
+                                                    : 0u;
+  declare_common(*app, o, with_threads | devices | ((parts & with_values) != 0 ? with_force : 0u));
   return app;
+}
+
+std::vector<spinloom::Device> one_device(const Options& o, bool is_model) {
+  return {o.start(is_model ? Common::Gpu::refused : Common::Gpu::accepted)};
 }
 
 /// Texts that are not what they should be are wrong usage.
@@ -103,7 +108,7 @@ Command add_stencil(CLI::App& program) {
       declare(*app, *ran, "run", "Run a stencil on images or on a block of ones, and print what became of it",
               "spinloom stencil run 7-point --matrix 512,512,512 --steps 100 --schedule 'diamond width=32 "
               "planes=4 prefetch'",
-              with_schedule | with_values | on_gpus);
+              with_schedule | with_values | on_ranks);
   steps(run, *ran, 0, "steps");
   const auto run_on_ranks = declare_stencil_ranks(*run);
   modelled->schedule = "best";
@@ -125,12 +130,14 @@ Command add_stencil(CLI::App& program) {
             const auto chosen = run->parsed() ? ran : model->parsed() ? modelled : tuned;
             if (chosen->name.empty() && chosen->expression.empty())
               throw CLI::RequiredError("NAME or --expression");
-            chosen->where = chosen->start(model->parsed() ? Common::Gpu::refused : Common::Gpu::accepted);
+            const auto devices = run->parsed() ? ran->start_several() : one_device(*chosen, model->parsed());
+            chosen->where = devices.front();
             const Console console = chosen->console();
             const auto source = stencil_command::find_source(chosen->name, chosen->expression);
             if (run->parsed() && run_on_ranks({source, ran->matrix.empty() ? "256,256,256" : ran->matrix,
                                                ran->schedule, ran->boundary, ran->precision, ran->steps,
-                                               param_values(source, ran->params, ran->otherwise), ran->where,
+                                               param_values(source, ran->params, ran->otherwise), devices,
+                                               ran->device == "cuda" || ran->device == "auto",
                                                !ran->inputs.empty() || !ran->outputs.empty()},
                                               console))
               return;

@@ -14,8 +14,9 @@ struct StencilRun {
   std::string matrix, schedule, boundary, precision;
   spinloom::Index steps = 0;
   std::vector<double> params;
-  spinloom::Device device;
-  bool has_files = false;  ///< fields are read or written
+  std::vector<spinloom::Device> devices;  ///< ranks take them in turn
+  bool any_gpu = false;                   ///< a GPU was asked for and not which: ranks take all in turn
+  bool has_files = false;                 ///< fields are read or written
 };
 
 /// --ranks, --split, --steps-between and --exchange of `stencil run`, declared on `app`. The function runs the stencil on

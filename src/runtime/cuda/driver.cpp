@@ -32,6 +32,8 @@ void list_functions(const Bind& bind, Driver& d) {
   SPINLOOM_BIND(CtxPopCurrent, "cuCtxPopCurrent_v2");
   SPINLOOM_BIND(CtxSynchronize, "cuCtxSynchronize");
   SPINLOOM_BIND(MemGetInfo, "cuMemGetInfo_v2");
+  SPINLOOM_BIND(DeviceCanAccessPeer, "cuDeviceCanAccessPeer");
+  SPINLOOM_BIND(CtxEnablePeerAccess, "cuCtxEnablePeerAccess");
   SPINLOOM_BIND(MemAlloc, "cuMemAlloc_v2");
   SPINLOOM_BIND(MemFree, "cuMemFree_v2");
   SPINLOOM_BIND(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
@@ -40,6 +42,8 @@ void list_functions(const Bind& bind, Driver& d) {
   SPINLOOM_BIND(MemcpyPeerAsync, "cuMemcpyPeerAsync");
   SPINLOOM_BIND(MemsetD8Async, "cuMemsetD8Async");
   SPINLOOM_BIND(StreamCreate, "cuStreamCreate");
+  SPINLOOM_BIND(StreamCreateWithPriority, "cuStreamCreateWithPriority");
+  SPINLOOM_BIND(CtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange");
   SPINLOOM_BIND(StreamSynchronize, "cuStreamSynchronize");
   SPINLOOM_BIND(StreamWaitEvent, "cuStreamWaitEvent");
   SPINLOOM_BIND(EventCreate, "cuEventCreate");

@@ -128,6 +128,7 @@ class MpiGroup final : public RankGroup {
   MpiGroup(int rank, int size)
       : RankGroup(std::vector<Device>(static_cast<std::size_t>(size))), rank_(rank) {}
   std::string name() const override { return loaded().adapter->library(); }
+  bool is_one_process() const override { return false; }
 
   std::unique_ptr<Message::End> message(int, bool sends, void* data, std::size_t bytes, int peer,
                                         int tag) override {
