@@ -2,16 +2,16 @@
 
 #include <fftw3.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <tuple>
 
+#include "runtime/cache_folder.hpp"
+#include "runtime/os/system.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom {
@@ -66,7 +66,7 @@ void write_wisdom() noexcept {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     const std::string path = folder + "/" + Api<Real>::wisdom;
-    const std::string temporary = fmt::format("{}.{}", path, getpid());
+    const std::string temporary = fmt::format("{}.{}", path, os::process_id());
     if (Api<Real>::export_to(temporary.c_str()) != 0) std::filesystem::rename(temporary, path, failed);
     if (failed) std::filesystem::remove(temporary, failed);
   } catch (...) {
@@ -97,14 +97,7 @@ void* make_plan(Index n, Index stride, Index lines, Index distance, bool inverse
 
 }  // namespace
 
-std::string fftw_cache_folder() {
-  if (const char* chosen = std::getenv("SPINLOOM_CACHE_DIR")) return chosen;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/')
-    return std::string(cache) + "/spinloom";
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-    return std::string(home) + "/.cache/spinloom";
-  return "";
-}
+std::string fftw_cache_folder() { return cache_folder().string(); }
 
 template <class Real>
 FftwLines<Real>::FftwLines(Index n, Index stride, Index lines, Index distance, bool inverse) {

@@ -1,15 +1,14 @@
 #include "spinloom/io/output_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "runtime/os/file.hpp"
+#include "runtime/os/system.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom {
@@ -40,8 +39,6 @@ void free_slot(int i) {
   slots[static_cast<std::size_t>(i)].taken = false;
 }
 
-std::string reason() { return std::strerror(errno); }
-
 }  // namespace
 
 OutputFile::OutputFile(std::string path, Existing existing) : path_(std::move(path)) {
@@ -60,54 +57,46 @@ OutputFile::OutputFile(std::string path, Existing existing) : path_(std::move(pa
 
   // The ending is kept: writers choose the format by it.
   static std::atomic<unsigned> serial{0};
-  temporary_ = (folder / fmt::format(".{}.{}.{}", ::getpid(), serial++, target.filename().string())).string();
+  temporary_ = (folder / fmt::format(".{}.{}.{}", os::process_id(), serial++, target.filename().string())).string();
   slot_ = take_slot(temporary_);
-  const int file = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-  if (file < 0) {
-    const std::string why = reason();
+  const os::File file(temporary_, os::File::Mode::create);
+  if (!file.is_open()) {
+    const std::string why = os::problem();
     free_slot(slot_);
     throw FileError(fmt::format("{}: cannot be created: {}", path_, why));
   }
-  ::close(file);
 }
 
 OutputFile::~OutputFile() {
-  if (!committed_) ::unlink(temporary_.c_str());
+  if (!committed_) os::remove_file(temporary_.c_str());
   free_slot(slot_);
 }
 
 void OutputFile::write(const void* data, std::size_t bytes) {
-  const int file = ::open(temporary_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (file < 0) throw FileError(fmt::format("{}: cannot be written: {}", path_, reason()));
+  const auto require = [this](bool done) {
+    if (!done) throw FileError(fmt::format("{}: cannot be written: {}", path_, os::problem()));
+  };
+  os::File file(temporary_, os::File::Mode::rewrite);
+  require(file.is_open());
   const char* next = static_cast<const char*>(data);
   while (bytes > 0) {
-    const ssize_t written = ::write(file, next, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const std::string why = reason();
-      ::close(file);
-      throw FileError(fmt::format("{}: cannot be written: {}", path_, why));
-    }
+    const std::ptrdiff_t written = file.write(next, bytes);
+    require(written > 0);
     next += written;
     bytes -= static_cast<std::size_t>(written);
   }
-  if (::close(file) != 0) throw FileError(fmt::format("{}: cannot be written: {}", path_, reason()));
+  require(file.close());
 }
 
 void OutputFile::commit() {
-  const int file = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool flushed = file >= 0 && ::fsync(file) == 0;
-  const std::string why = reason();
-  if (file >= 0) ::close(file);
-  if (!flushed) throw FileError(fmt::format("{}: cannot be written: {}", path_, why));
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
-    throw FileError(fmt::format("{}: cannot be written: {}", path_, reason()));
+  if (!os::flush_to_disk(temporary_) || !os::replace_file(temporary_, path_))
+    throw FileError(fmt::format("{}: cannot be written: {}", path_, os::problem()));
   committed_ = true;
 }
 
 void remove_temporary_files() noexcept {
   for (const Slot& slot : slots)
-    if (slot.live) ::unlink(slot.name.data());
+    if (slot.live) os::remove_file(slot.name.data());
 }
 
 }  // namespace spinloom

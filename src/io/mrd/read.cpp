@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "io/child_reader.hpp"
 #include "io/mrd/acquisitions.hpp"
 #include "io/mrd/contents.hpp"
 #include "io/mrd/header.hpp"
+#include "runtime/os/child_reader.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/io/mrd.hpp"
 
@@ -87,7 +87,7 @@ RawScan read_mrd(const std::string& path, const std::string& group, const Log& l
   const hdf5::Session session;
   RawScan scan;
   read_in_child(
-      path, memory, [&](ChildPipe& pipe) { send_scan(path, group, pipe); },
+      path, "HDF5", memory, [&](ChildPipe& pipe) { send_scan(path, group, pipe); },
       [&](ChildPipe& pipe) {
         try {
           return receive_scan(pipe, memory, scan, log);
