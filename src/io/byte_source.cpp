@@ -9,6 +9,7 @@
 #include "runtime/os/file.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 namespace {
@@ -21,7 +22,7 @@ class FileSource final : public ByteSource {
       : ByteSource(path), file_(without_zeros(path), os::File::Mode::read) {
     const std::string why = os::problem();
     std::error_code ignored;
-    if (file_.is_open() ? file_.is_folder() : std::filesystem::is_directory(path, ignored))
+    if (file_.is_open() ? file_.is_folder() : std::filesystem::is_directory(to_path(path), ignored))
       throw FileError(fmt::format("{}: is a folder, expected a file", path));
     if (!file_.is_open()) throw FileError(fmt::format("{}: cannot be opened: {}", path, why));
     left_ = file_.size();

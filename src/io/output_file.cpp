@@ -10,6 +10,7 @@
 #include "runtime/os/file.hpp"
 #include "runtime/os/system.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 namespace fs = std::filesystem;
@@ -42,14 +43,15 @@ void free_slot(int i) {
 }  // namespace
 
 OutputFile::OutputFile(std::string path, Existing existing) : path_(std::move(path)) {
-  const fs::path target(path_);
+  const fs::path target = to_path(path_);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   std::error_code error;
   if (target.filename().empty())
     throw FileError(fmt::format("{}: expected the name of a file to write", path_));
   if (!fs::is_directory(folder, error))
-    throw FileError(fmt::format("{}: the folder {} does not exist; create it first", path_, folder.string()));
-  if (fs::is_directory(target, error)) throw FileError(fmt::format("{}: is a folder, expected a file name", path_));
+    throw FileError(fmt::format("{}: the folder {} does not exist; create it first", path_, to_name(folder)));
+  if (fs::is_directory(target, error))
+    throw FileError(fmt::format("{}: is a folder, expected a file name", path_));
   if (fs::exists(target, error) && !fs::is_regular_file(target, error))
     throw FileError(fmt::format("{}: is a device or a pipe, expected the name of a file", path_));
   if (existing == Existing::refuse && fs::exists(target, error))
@@ -57,7 +59,8 @@ OutputFile::OutputFile(std::string path, Existing existing) : path_(std::move(pa
 
   // The ending is kept: writers choose the format by it.
   static std::atomic<unsigned> serial{0};
-  temporary_ = (folder / fmt::format(".{}.{}.{}", os::process_id(), serial++, target.filename().string())).string();
+  temporary_ = to_name(
+      folder / to_path(fmt::format(".{}.{}.{}", os::process_id(), serial++, to_name(target.filename()))));
   slot_ = take_slot(temporary_);
   const os::File file(temporary_, os::File::Mode::create);
   if (!file.is_open()) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "runtime/os/library.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 
@@ -16,7 +17,7 @@ std::vector<std::string> library_folders() {
   const auto add = [&](const std::vector<std::filesystem::path>& found) {
     std::error_code ignored;
     for (const auto& folder : found)
-      if (std::filesystem::is_directory(folder, ignored)) folders.push_back(folder.string());
+      if (std::filesystem::is_directory(folder, ignored)) folders.push_back(to_name(folder));
   };
   add(os::toolkit_folders());
   for (const auto& site : os::site_packages())
@@ -34,12 +35,13 @@ DynamicLibrary open_library(const std::vector<std::string>& files) {
   return {};
 }
 
-std::vector<std::filesystem::path> os::children(const std::filesystem::path& folder, const std::string& prefix) {
+std::vector<std::filesystem::path> os::children(const std::filesystem::path& folder,
+                                                const std::string& prefix) {
   std::vector<std::filesystem::path> found;
   std::error_code ignored;
   for (std::filesystem::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
        entry.increment(ignored))
-    if (entry->path().filename().string().rfind(prefix, 0) == 0) found.push_back(entry->path());
+    if (to_name(entry->path().filename()).starts_with(prefix)) found.push_back(entry->path());
   std::sort(found.rbegin(), found.rend());  // newest version first
   return found;
 }

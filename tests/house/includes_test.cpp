@@ -63,7 +63,8 @@ TEST(House, OnlyTheFolderOfASystemIncludesItsHeaders) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       const std::string name = fs::relative(entry.path(), root).generic_string();
       if (!entry.is_regular_file() || name.starts_with("bench/peers/")) continue;
-      const bool is_system = name.starts_with("src/runtime/os/posix/") || name.starts_with("src/runtime/os/windows/");
+      const bool is_system =
+          name.starts_with("src/runtime/os/posix/") || name.starts_with("src/runtime/os/windows/");
       std::ifstream file(entry.path());
       std::smatch found;
       for (std::string line; std::getline(file, line);)

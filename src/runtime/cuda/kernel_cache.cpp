@@ -57,7 +57,8 @@ void KernelCache::store(const std::string& key, const std::vector<char>& code) c
   std::error_code problem;
   fs::create_directories(folder_, problem);
   const fs::path path = file_of(key);
-  const fs::path temporary = fmt::format("{}.{}.{}", path.string(), os::process_id(), counter++);
+  fs::path temporary = path;
+  temporary += fmt::format(".{}.{}", os::process_id(), counter++);
   {
     std::ofstream file(temporary, std::ios::binary);
     const std::string header = header_of(key, code);

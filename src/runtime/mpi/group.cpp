@@ -12,6 +12,7 @@
 #include "runtime/rank_group.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 namespace {
@@ -28,9 +29,9 @@ std::vector<std::string> places() {
   std::vector<std::string> files;
   if (const fs::path self = os::own_file(); !self.empty()) {
     const fs::path folder = self.parent_path();
-    files.push_back((folder / name).string());
-    files.push_back((folder.parent_path() / name).string());
-    files.push_back((folder.parent_path() / SPINLOOM_MODULES / name).string());
+    files.push_back(to_name(folder / name));
+    files.push_back(to_name(folder.parent_path() / name));
+    files.push_back(to_name(folder.parent_path() / SPINLOOM_MODULES / name));
   }
   files.push_back(std::string(SPINLOOM_INSTALLED_MODULES) + "/" + name);
   return files;
@@ -42,7 +43,7 @@ Loaded load() {
   std::string tried;
   for (const std::string& file : places()) {
     tried += (tried.empty() ? "" : ", ") + file;
-    if (!fs::exists(file, ignored)) continue;
+    if (!fs::exists(to_path(file), ignored)) continue;
     loaded.file = file;
     // Global, since an MPI's own plug-ins look for its symbols among those of the program.
     void* handle = os::open_library_for_all(file);

@@ -29,6 +29,7 @@ class ChildPipe {
 /// library  the library that reads, for messages: "HDF5"
 /// Threads  `child` finds locks as the calling thread sees them, so hold those that it needs
 void read_in_child(const std::string& path, const std::string& library, std::size_t memory,
-                   const std::function<void(ChildPipe&)>& child, const std::function<bool(ChildPipe&)>& parent);
+                   const std::function<void(ChildPipe&)>& child,
+                   const std::function<bool(ChildPipe&)>& parent);
 
 }  // namespace spinloom

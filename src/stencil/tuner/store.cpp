@@ -9,6 +9,7 @@
 #include "runtime/os/file.hpp"
 #include "runtime/os/system.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -59,7 +60,7 @@ std::optional<Schedule> TuningStore::load(const std::string& key) const {
   }
   if (damaged > 0)
     warn(log_, fmt::format("{}: {} damaged line{} left out; the next schedule that is kept clears them",
-                           file().string(), damaged, damaged == 1 ? "" : "s"));
+                           to_name(file()), damaged, damaged == 1 ? "" : "s"));
   return found;
 }
 
@@ -69,7 +70,7 @@ bool TuningStore::store(const std::string& key, const Schedule& schedule) const 
   std::error_code problem;
   fs::create_directories(folder_, problem);
   // Where a folder knows no locks, rename alone must do.
-  const os::FileLock lock(folder_ / "stencil-schedules.lock");
+  const os::FileLock lock(to_name(folder_ / "stencil-schedules.lock"));
   std::vector<std::string> lines;
   {
     std::ifstream in(file());
@@ -78,7 +79,8 @@ bool TuningStore::store(const std::string& key, const Schedule& schedule) const 
   }
   lines.push_back(line_of(key, schedule));
   const std::size_t skipped = lines.size() > most_lines ? lines.size() - most_lines : 0;
-  const fs::path temporary = fmt::format("{}.{}.{}", file().string(), os::process_id(), counter++);
+  fs::path temporary = file();
+  temporary += fmt::format(".{}.{}", os::process_id(), counter++);
   {
     std::ofstream out(temporary);
     for (std::size_t l = skipped; l < lines.size(); ++l) out << lines[l] << '\n';

@@ -82,7 +82,8 @@ double allowed_seconds(const std::string& path) {
 class PipeEnd final : public ChildPipe {
  public:
   /// `written` is called after each write.
-  explicit PipeEnd(int file, std::function<void()> written = {}) : file_(file), written_(std::move(written)) {}
+  explicit PipeEnd(int file, std::function<void()> written = {})
+      : file_(file), written_(std::move(written)) {}
 
   void write(const void* bytes, std::size_t size) override {
     for (auto at = static_cast<const char*>(bytes); size > 0;) {
@@ -182,7 +183,8 @@ class Child {
 }  // namespace
 
 void read_in_child(const std::string& path, const std::string& library, std::size_t memory,
-                   const std::function<void(ChildPipe&)>& child, const std::function<bool(ChildPipe&)>& parent) {
+                   const std::function<void(ChildPipe&)>& child,
+                   const std::function<bool(ChildPipe&)>& parent) {
   Pipe data, words;
   ::fcntl(data.in.id, F_SETPIPE_SZ, 1 << 20);  // fewer turns; where it is refused the pipe is just smaller
   const pid_t id = ::fork();

@@ -93,8 +93,7 @@ bool replace_file(const std::string& from, const std::string& to) {
 
 void remove_file(const char* path) noexcept { ::unlink(path); }
 
-FileLock::FileLock(const std::filesystem::path& path)
-    : id_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
+FileLock::FileLock(const std::string& path) : id_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
   for (int attempt = 0; id_ >= 0 && attempt < 2000; ++attempt) {
     if (::flock(number(id_), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

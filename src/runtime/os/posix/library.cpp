@@ -43,8 +43,9 @@ std::vector<fs::path> site_packages() {
     begin = end + 1;
   }
   const std::string home = environment("HOME");
-  for (const std::string& prefix : {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX"),
-                                    home.empty() ? "" : home + "/.local", std::string("/usr/local"), std::string("/usr")}) {
+  for (const std::string& prefix :
+       {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX"), home.empty() ? "" : home + "/.local",
+        std::string("/usr/local"), std::string("/usr")}) {
     if (prefix.empty()) continue;
     for (const fs::path& python : children(fs::path(prefix) / "lib", "python3"))
       for (const char* name : {"site-packages", "dist-packages"}) found.push_back(python / name);
@@ -54,7 +55,8 @@ std::vector<fs::path> site_packages() {
 
 std::vector<fs::path> toolkit_folders() {
   std::vector<fs::path> found;
-  for (const std::string& home : {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
+  for (const std::string& home :
+       {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
     if (!home.empty())
       for (const char* name : {"lib64", "lib"}) found.push_back(fs::path(home) / name);
   return found;

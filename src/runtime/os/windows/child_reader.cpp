@@ -38,7 +38,8 @@ class Kept final : public ChildPipe {
 
 }  // namespace
 
-void read_in_child(const std::string&, const std::string&, std::size_t, const std::function<void(ChildPipe&)>& child,
+void read_in_child(const std::string&, const std::string&, std::size_t,
+                   const std::function<void(ChildPipe&)>& child,
                    const std::function<bool(ChildPipe&)>& parent) {
   Kept kept;
   child(kept);

@@ -14,8 +14,8 @@ HANDLE handle(std::intptr_t id) { return reinterpret_cast<HANDLE>(id); }
 
 HANDLE open(const std::string& path, DWORD access, DWORD creation) {
   // As on other systems, others may read, rename and remove a file that is open.
-  return CreateFileW(wide(path).c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr, creation,
-                     FILE_ATTRIBUTE_NORMAL, nullptr);
+  return CreateFileW(wide(path).c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                     nullptr, creation, FILE_ATTRIBUTE_NORMAL, nullptr);
 }
 
 HANDLE open(const std::string& path, File::Mode mode) {
@@ -50,7 +50,8 @@ bool File::is_folder() const { return false; }  // a folder cannot be opened
 
 std::optional<std::uint64_t> File::size() const {
   LARGE_INTEGER bytes;
-  if (!is_open() || GetFileType(handle(id_)) != FILE_TYPE_DISK || !GetFileSizeEx(handle(id_), &bytes)) return {};
+  if (!is_open() || GetFileType(handle(id_)) != FILE_TYPE_DISK || !GetFileSizeEx(handle(id_), &bytes))
+    return {};
   return static_cast<std::uint64_t>(bytes.QuadPart);
 }
 
@@ -65,7 +66,8 @@ std::ptrdiff_t File::read_at(std::uint64_t offset, void* to, std::size_t bytes) 
 
 std::ptrdiff_t File::write(const void* from, std::size_t bytes) {
   DWORD written = 0;
-  if (!WriteFile(handle(id_), from, static_cast<DWORD>(std::min(bytes, longest_transfer)), &written, nullptr)) return -1;
+  if (!WriteFile(handle(id_), from, static_cast<DWORD>(std::min(bytes, longest_transfer)), &written, nullptr))
+    return -1;
   return static_cast<std::ptrdiff_t>(written);
 }
 
@@ -99,8 +101,8 @@ void remove_file(const char* path) noexcept {
   }
 }
 
-FileLock::FileLock(const std::filesystem::path& path)
-    : id_(reinterpret_cast<std::intptr_t>(os::open(path.string(), GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS))) {
+FileLock::FileLock(const std::string& path)
+    : id_(reinterpret_cast<std::intptr_t>(os::open(path, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS))) {
   for (int attempt = 0; handle(id_) != INVALID_HANDLE_VALUE && attempt < 2000; ++attempt) {
     OVERLAPPED place{};
     if (LockFileEx(handle(id_), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &place)) return;

@@ -5,6 +5,7 @@
 
 #include "runtime/os/system.hpp"
 #include "runtime/os/windows/wide.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom::os {
 namespace {
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 void add_to_path(const fs::path& folder) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  const std::string path = environment("PATH"), added = folder.string();
+  const std::string path = environment("PATH"), added = to_name(folder);
   if ((";" + path + ";").find(";" + added + ";") == std::string::npos)
     SetEnvironmentVariableW(L"PATH", wide(path + ";" + added).c_str());
 }
@@ -32,8 +33,8 @@ void* open_library(const std::string& path) {
     return nullptr;
   }
   fs::path whole = fs::absolute(file).make_preferred();
-  HMODULE opened =
-      LoadLibraryExW(whole.c_str(), nullptr, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+  HMODULE opened = LoadLibraryExW(whole.c_str(), nullptr,
+                                  LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
   if (opened != nullptr) add_to_path(whole.parent_path());
   return opened;
 }
@@ -48,8 +49,9 @@ std::string problem_of_library() { return words_for(GetLastError()); }
 
 fs::path own_file() {
   HMODULE self = nullptr;
-  if (!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-                          reinterpret_cast<LPCWSTR>(&own_file), &self))
+  if (!GetModuleHandleExW(
+          GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+          reinterpret_cast<LPCWSTR>(&own_file), &self))
     return {};
   std::wstring name(32768, L'\0');
   name.resize(GetModuleFileNameW(self, name.data(), static_cast<DWORD>(name.size())));
@@ -78,7 +80,8 @@ std::vector<fs::path> site_packages() {
     if (const fs::path prefix = variable(name); !prefix.empty()) add(prefix);
   // Packages of one user, and interpreters installed for one user or for all.
   if (const fs::path roaming = variable("APPDATA"); !roaming.empty())
-    for (const fs::path& python : children(roaming / "Python", "Python3")) found.push_back(python / "site-packages");
+    for (const fs::path& python : children(roaming / "Python", "Python3"))
+      found.push_back(python / "site-packages");
   if (const fs::path local = variable("LOCALAPPDATA"); !local.empty())
     for (const fs::path& python : children(local / "Programs" / "Python", "Python3")) add(python);
   if (const fs::path programs = variable("ProgramFiles"); !programs.empty())
@@ -96,7 +99,8 @@ std::vector<fs::path> toolkit_folders() {
     if (const fs::path home = variable(name); !home.empty()) add(home);
   if (const fs::path conda = variable("CONDA_PREFIX"); !conda.empty()) add(conda / "Library");
   if (const fs::path programs = variable("ProgramFiles"); !programs.empty())
-    for (const fs::path& version : children(programs / "NVIDIA GPU Computing Toolkit" / "CUDA", "v")) add(version);
+    for (const fs::path& version : children(programs / "NVIDIA GPU Computing Toolkit" / "CUDA", "v"))
+      add(version);
   return found;
 }
 

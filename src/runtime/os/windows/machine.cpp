@@ -26,8 +26,8 @@ void advise_huge_pages(void*, std::size_t) {}  // only programs with a right of 
 std::string cpu_name() {
   wchar_t name[256];
   DWORD size = sizeof name;
-  if (RegGetValueW(HKEY_LOCAL_MACHINE, L"HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0", L"ProcessorNameString",
-                   RRF_RT_REG_SZ, nullptr, name, &size) != ERROR_SUCCESS)
+  if (RegGetValueW(HKEY_LOCAL_MACHINE, L"HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0",
+                   L"ProcessorNameString", RRF_RT_REG_SZ, nullptr, name, &size) != ERROR_SUCCESS)
     return "unknown";
   std::string text = narrow(name);
   while (!text.empty() && text.back() == ' ') text.pop_back();
@@ -40,13 +40,17 @@ std::int64_t memory_available_bytes() { return static_cast<std::int64_t>(memory_
 std::vector<CacheFacts> caches() {
   DWORD size = 0;
   GetLogicalProcessorInformation(nullptr, &size);
-  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> entries(size / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
+  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> entries(size /
+                                                            sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
   if (entries.empty() || !GetLogicalProcessorInformation(entries.data(), &size)) return {};
   std::vector<CacheFacts> found;
   for (const auto& entry : entries)
-    if (entry.Relationship == RelationCache && (entry.ProcessorMask & 1) != 0 && entry.Cache.Type != CacheInstruction)
-      found.push_back({entry.Cache.Level, static_cast<std::int64_t>(entry.Cache.Size), std::popcount(entry.ProcessorMask)});
-  std::sort(found.begin(), found.end(), [](const CacheFacts& a, const CacheFacts& b) { return a.level < b.level; });
+    if (entry.Relationship == RelationCache && (entry.ProcessorMask & 1) != 0 &&
+        entry.Cache.Type != CacheInstruction)
+      found.push_back({entry.Cache.Level, static_cast<std::int64_t>(entry.Cache.Size),
+                       std::popcount(entry.ProcessorMask)});
+  std::sort(found.begin(), found.end(),
+            [](const CacheFacts& a, const CacheFacts& b) { return a.level < b.level; });
   return found;
 }
 

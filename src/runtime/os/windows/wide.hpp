@@ -13,7 +13,8 @@ namespace spinloom::os {
 
 inline std::wstring wide(std::string_view text) {
   const int bytes = static_cast<int>(text.size());
-  std::wstring result(static_cast<std::size_t>(MultiByteToWideChar(CP_UTF8, 0, text.data(), bytes, nullptr, 0)), L'\0');
+  std::wstring result(
+      static_cast<std::size_t>(MultiByteToWideChar(CP_UTF8, 0, text.data(), bytes, nullptr, 0)), L'\0');
   MultiByteToWideChar(CP_UTF8, 0, text.data(), bytes, result.data(), static_cast<int>(result.size()));
   return result;
 }
@@ -29,8 +30,8 @@ inline std::string narrow(std::wstring_view text) {
 /// The system's words for one of its error codes, without a line end.
 inline std::string words_for(DWORD code) {
   wchar_t text[512];
-  DWORD length = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, nullptr, code, 0, text, 512,
-                                nullptr);
+  DWORD length = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, nullptr, code, 0,
+                                text, 512, nullptr);
   while (length > 0 && (text[length - 1] <= L' ' || text[length - 1] == L'.')) --length;
   return length == 0 ? "error " + std::to_string(code) : narrow({text, length});
 }
