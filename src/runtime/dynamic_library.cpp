@@ -31,7 +31,8 @@ DynamicLibrary open_library(const std::vector<std::string>& files) {
   const std::vector<std::string> folders = files.empty() ? files : library_folders();
   for (const std::string& file : files)
     for (const std::string& folder : folders)
-      if (void* handle = os::open_library(folder + "/" + file)) return {handle, folder + "/" + file};
+      if (const std::string path = to_name(to_path(folder) / file); void* handle = os::open_library(path))
+        return {handle, path};
   return {};
 }
 
