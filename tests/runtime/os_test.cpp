@@ -221,21 +221,19 @@ TEST(OsChildReader, HandsOverWhatAReaderWritesAndItsErrors) {
 
 // Known results, where a second rounding gives another one; and sums of a product's own rounding error, which are exact.
 TEST(OsArithmetic, FusesMultiplyAndAddWithOneRounding) {
-  const auto fused = [](volatile double a, volatile double b, volatile double c) {
-    return std::fma(a, b, c);
+  const auto fused = [](auto x, decltype(x) y, decltype(x) z) {
+    const volatile decltype(x) values[] = {x, y, z};  // so that it is computed when the test runs
+    return std::fma(values[0], values[1], values[2]);
   };
   const double a = 1 + 0x1p-27, b = 1 - 0x1p-27;  // their product is half way between 1 - 2^-53 and 1
   EXPECT_EQ(fused(a, b, 0x1p-200), 1);
   EXPECT_EQ(fused(a, b, -0x1p-200), 1 - 0x1p-53);
   EXPECT_EQ(fused(0x1p-600, 0x1p-474, 0x1p-1074), 0x1p-1073);
-  EXPECT_EQ(fused(0x1p-600, 0x1.8p-475, 0), 0x1p-1074);
-  EXPECT_TRUE(std::isinf(fused(0x1p1000, 0x1p24, 0)));
+  EXPECT_EQ(fused(0x1p-600, 0x1.8p-475, 0.0), 0x1p-1074);
+  EXPECT_TRUE(std::isinf(fused(0x1p1000, 0x1p24, 0.0)));
   EXPECT_EQ(fused(0x1p1000, 0x1p24, -0x1p1023), 0x1p1023);
-  const auto fused_float = [](volatile float x, volatile float y, volatile float z) {
-    return std::fma(x, y, z);
-  };
-  EXPECT_EQ(fused_float(1 + 0x1p-12f, 1 - 0x1p-12f, 0x1p-100f), 1);
-  EXPECT_EQ(fused_float(1 + 0x1p-12f, 1 - 0x1p-12f, -0x1p-100f), 1 - 0x1p-24f);
+  EXPECT_EQ(fused(1 + 0x1p-12f, 1 - 0x1p-12f, 0x1p-100f), 1.0f);
+  EXPECT_EQ(fused(1 + 0x1p-12f, 1 - 0x1p-12f, -0x1p-100f), 1 - 0x1p-24f);
   std::mt19937_64 random(std::random_device{}());
   for (int i = 0; i < 10'000; ++i) {
     const double x = std::ldexp(static_cast<double>(random() >> 11), -53),
