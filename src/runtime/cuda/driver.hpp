@@ -98,8 +98,8 @@ int driver_version();
 std::string driver_file();  ///< what was opened, empty when nothing was
 
 /// Files of a library of the CUDA toolkit that this driver can use, newest first: it takes those of its own major release
-/// and of older ones. The file's own number is `behind` that of CUDA.
-std::vector<std::string> toolkit_files(const std::string& library, int behind);
+/// and of older ones. `names` gives the library's names in one release.
+std::vector<std::string> toolkit_files(std::vector<std::string> (*names)(int cuda));
 
 /// Throws DeviceError "CALL: what CUDA says (its name)" unless `result` is success.
 void check(Result result, const char* call);
