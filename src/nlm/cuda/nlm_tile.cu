@@ -3,97 +3,18 @@
 // plane; the lanes of a warp are 32 planes along the slow axis, so that sums along x and y are a thread's own and those
 // along z take a shuffle. 2D images have their rows there, and one row.
 //
-// Constants: REAL; PAIRS: it is Two, for arrays of double; CLASSIC; NX, NY, NZ samples of a patch, FX, FY, FZ the first one's offset from its voxel, DX, DY, DZ
-// the search distance; COLUMNS, ROWS, WARPS_X, WARPS_Y; UNROLL rows of one turn; SPAN_Y, SPAN_Z: shifts whose voxels fit
-// shared memory at once; SHARED_SUMS: sums over groups wait there, else in registers, for which UNROLL has to be ROWS;
-// IN_PARTS: each plane of shifts is summed by itself; CHAINED: a row of samples is one
-// chain of multiply-adds (float, fast mode), and distances that single precision cannot tell from the cut-off are decided
-// anew in double; BLOCKS that are to fit a multiprocessor.
+// Constants: REAL; PAIRS: it is Two, for arrays of double; CLASSIC; NX, NY, NZ samples of a patch, FX, FY, FZ the first
+// one's offset from its voxel, DX, DY, DZ the search distance; COLUMNS, ROWS, WARPS_X, WARPS_Y; UNROLL rows of one turn;
+// SPAN_Y, SPAN_Z: shifts whose voxels fit shared memory at once; SHARED_SUMS: sums over groups wait there, else in
+// registers, for which UNROLL has to be ROWS; IN_PARTS: each plane of shifts is summed by itself; CHAINED: a row of samples
+// is one chain of multiply-adds (float, fast mode), and distances that single precision cannot tell from the cut-off are
+// decided anew in double; BLOCKS that are to fit a multiprocessor.
 #if PAIRS
 #include "nlm_two.cuh"
 #endif
 #include "nlm_weight.cuh"
-
 #include "nlm_tile.cuh"
-
-template <int n>
-__device__ inline void sum_along_z(REAL& sum, bool& dropped, const Tile& t) {
-  if (n == 1) return;
-#if CLASSIC
-  // What has passed 5 before the last plane drops the pair.
-  const REAL v = sum;
-#pragma unroll
-  for (int j = 1; j < n; ++j) {
-    dropped |= j == 1 ? v > t.first_cut : sum > t.early_cut;
-    const REAL next = shuffle_down(v, j);
-    if (j == 1)
-      sum = n == 3 ? fused(v, t.gaussian[2][0], next) : fused(next, t.gaussian[2][1], mul(v, t.gaussian[2][0]));
-    else
-      sum = fused(next, t.gaussian[2][j], sum);
-  }
-#else
-  constexpr int p = largest_prime(n), lag = n / p;
-  sum_along_z<lag>(sum, dropped, t);
-  const REAL v = sum;
-#pragma unroll
-  for (int j = 1; j < p; ++j) sum = add(sum, shuffle_down(v, j * lag));
-#endif
-}
-
-// Rows are met from the last to the first. Kept of a shift: for each step of the sum along y the rows that it still needs.
-template <int n>
-struct RowSums {
-  static constexpr int p = CLASSIC ? n : largest_prime(n), lag = n / p, depth = (p - 1) * lag;
-  RowSums<lag> inner;
-  REAL kept[depth][COLUMNS];  // the row met i + 1 rows ago
-  __device__ inline void add_row(REAL (&s)[COLUMNS], const Tile& t) {
-    inner.add_row(s, t);
-#pragma unroll
-    for (int x = 0; x < COLUMNS; ++x) {
-      const REAL now = s[x];
-#if CLASSIC
-      REAL sum = kept[n / 2 - 1][x];
-#pragma unroll
-      for (int j = 0; j < n / 2; ++j)
-        sum = fused(add(j == 0 ? now : kept[j == 0 ? 0 : j - 1][x], kept[n - 2 - j][x]), t.gaussian[1][j], sum);
-#else
-      REAL sum = now;
-#pragma unroll
-      for (int j = 1; j < p; ++j) sum = add(sum, kept[j * lag - 1][x]);
-#endif
-#pragma unroll
-      for (int i = depth - 1; i > 0; --i) kept[i][x] = kept[i - 1][x];
-      kept[0][x] = now;
-      s[x] = sum;
-    }
-  }
-};
-template <>
-struct RowSums<1> {
-  __device__ inline void add_row(REAL (&)[COLUMNS], const Tile&) {}
-};
-
-template <int n>
-__device__ inline void sum_along_x(REAL (&v)[COLUMNS + NX - 1], const Tile& t) {
-  if (n == 1) return;
-#if CLASSIC
-#pragma unroll
-  for (int x = 0; x < COLUMNS; ++x) {
-    REAL sum = v[x + NX / 2];
-#pragma unroll
-    for (int j = 0; j < NX / 2; ++j) sum = fused(add(v[x + j], v[x + NX - 1 - j]), t.gaussian[0][j], sum);
-    v[x] = sum;
-  }
-#else
-  constexpr int p = largest_prime(n), lag = n / p;
-  sum_along_x<lag>(v, t);
-#pragma unroll
-  for (int x = 0; x < COLUMNS + NX - n; ++x) {
-#pragma unroll
-    for (int j = 1; j < p; ++j) v[x] = add(v[x], v[x + j * lag]);
-  }
-#endif
-}
+#include "nlm_tile_box.cuh"
 
 // What is kept from group to group.
 struct Sums {
