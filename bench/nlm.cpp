@@ -219,7 +219,7 @@ BenchResult bench_nlm(const BenchRequest& request) {
     // A map of h, as all that has no tile: a patch at a time, from memory.
     const auto add_map = [&](const char* name, const auto& volume, double share) {
       add(measure_nlm({name, NlmMode::fast, true, device, true}, volume, patch, distance,
-                      std::min(repetitions, 3)),
+                      std::min(repetitions, 2)),
           share);
     };
     add_map("map_of_h_from_host", image, 0.95);

@@ -1,9 +1,9 @@
 // Non-local means of any kind, each voxel by a thread of its own and each patch by itself: 2D to 4D, any patch, channels,
 // maps of h and sigma, a guide, Rician noise, both modes. Sums in the order in which the CPU has them.
 //
-// Constants: REAL; PAIRS: it is Two, for images and maps of double; CLASSIC; N0 ... N3 samples of a patch along each axis, F0 ... F3 the first one's offset from its voxel;
-// OUTERMOST: the image's own first axis; COMPARED, AVERAGED: channels; HAS_SIGMA_MAP, HAS_H_MAP, RICIAN,
-// NOTHING_COMPARED: 0 or 1.
+// Constants: REAL; PAIRS: it is Two, for images and maps of double; CLASSIC; N0 ... N3 samples of a patch along each axis,
+// F0 ... F3 the first one's offset from its voxel; OUTERMOST: the image's own first axis; COMPARED, AVERAGED: channels;
+// HAS_SIGMA_MAP, HAS_H_MAP, RICIAN, NOTHING_COMPARED: 0 or 1.
 #if PAIRS
 #include "nlm_two.cuh"
 #endif

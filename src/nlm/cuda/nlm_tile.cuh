@@ -17,7 +17,12 @@ constexpr int all_x = 2 * DX + 1, most_x = 7, groups = (all_x + most_x - 1) / mo
 constexpr int few = all_x / groups, larger_groups = all_x % groups, most = few + (larger_groups > 0);
 // That of what is outside: nothing passes it, not even the negative sums that noise makes.
 constexpr auto no_cut = -largest_value;
-constexpr bool has_own_difference = FX == 0 && FY == 0 && FZ == 0;
+// Is the difference of the voxels themselves at hand when their row is complete?
+constexpr bool has_difference = CLASSIC || (FX == 0 && FY == 0 && FZ == 0);
+// Of the tile's first plane of voxels: lanes are the planes of the voxels themselves, or of their patches' first samples.
+constexpr int first_lane = FIRST_LANE;
+constexpr bool is_voxels_lane = FIRST_LANE == -FZ;
+__device__ inline bool has_voxel(int lane) { return lane >= first_lane && lane < first_lane + tile_z; }
 
 struct Tile {
   const REAL* field;       // what the tiles are cut from, with all borders

@@ -6,13 +6,13 @@ __device__ inline void sum_along_z(REAL& sum, bool& dropped, const Tile& t) {
   if (n == 1) return;
 #if CLASSIC
   // What has passed 5 before the last plane drops the pair.
-  const REAL v = sum;
+  const REAL v = sum, first = shuffle_up(v, n / 2);
 #pragma unroll
   for (int j = 1; j < n; ++j) {
-    dropped |= j == 1 ? v > t.first_cut : sum > t.early_cut;
-    const REAL next = shuffle_down(v, j);
+    dropped |= j == 1 ? first > t.first_cut : sum > t.early_cut;
+    const REAL next = j < n / 2 ? shuffle_up(v, n / 2 - j) : j == n / 2 ? v : shuffle_down(v, j - n / 2);
     if (j == 1)
-      sum = n == 3 ? fused(v, t.gaussian[2][0], next) : fused(next, t.gaussian[2][1], mul(v, t.gaussian[2][0]));
+      sum = n == 3 ? fused(first, t.gaussian[2][0], next) : fused(next, t.gaussian[2][1], mul(first, t.gaussian[2][0]));
     else
       sum = fused(next, t.gaussian[2][j], sum);
   }
@@ -56,6 +56,24 @@ struct RowSums {
 template <>
 struct RowSums<1> {
   __device__ inline void add_row(REAL (&)[COLUMNS], const Tile&) {}
+};
+
+// Of one shift, what is kept from row to row. In classic mode the lane's plane is the patch's middle one, and the difference
+// in its middle was met half a patch ago.
+struct Kept {
+  RowSums<NY> rows;
+#if CLASSIC
+  static constexpr int lag = NY / 2;
+  REAL middle[lag > 0 ? lag : 1][COLUMNS];
+  __device__ inline REAL difference(int x, REAL now) {
+    if (lag == 0) return now;
+    const REAL then = middle[lag - 1][x];
+#pragma unroll
+    for (int i = lag - 1; i > 0; --i) middle[i][x] = middle[i - 1][x];
+    middle[0][x] = now;
+    return then;
+  }
+#endif
 };
 
 template <int n>

@@ -58,6 +58,8 @@ TileShape wanted_shape(const DeviceFacts& card, const NlmProblem& p) {
   }
   if (p.axes == 2) return {4, 1, 8, 1, 1, 2, 0, 0, false, false};
   if (is_double) return {2, 4, 4, 2, 4, samples > 2 ? 1 : 2, 0, 0, false, false};
+  if (p.mode == NlmMode::classic && samples == 3 && p.samples(2) <= 3)
+    return {3, 6, 4, 2, 3, 2, 0, 0, true, false};
   if (p.mode == NlmMode::classic) return {2, 4, 4, 2, 4, samples > 3 ? 1 : 2, 0, 0, false, false};
   if (samples == 2) return {3, 6, 2, 2, 6, 4, 0, 0, false, false};
   if (samples == 4) return {2, 4, 4, 2, 4, 2, 0, 0, false, false};
@@ -108,9 +110,11 @@ template <class Real>
 const KernelInstance& instance_of(const KernelSource& source, const NlmProblem& p, const TileShape& s) {
   const Roles r(p);
   const bool is_classic = p.mode == NlmMode::classic;
-  std::vector<std::string> defines = {real_define<Real>(s.pairs), fmt::format("CLASSIC={:d}", is_classic),
-                                      fmt::format("CHAINED={:d}", !is_classic && std::is_same_v<Real, float>),
-                                      fmt::format("IN_PARTS={:d}", in_parts(p))};
+  std::vector<std::string> defines = {
+      real_define<Real>(s.pairs), fmt::format("CLASSIC={:d}", is_classic),
+      fmt::format("CHAINED={:d}", !is_classic && std::is_same_v<Real, float>),
+      fmt::format("IN_PARTS={:d}", in_parts(p)),
+      fmt::format("FIRST_LANE={}", is_classic || s.marches ? -p.first_sample(r.z) : 0)};
   for (const auto& [name, axis] : {std::pair{'X', r.x}, {'Y', r.y}, {'Z', r.z}}) {
     defines.push_back(fmt::format("N{}={}", name, p.samples(axis)));
     defines.push_back(fmt::format("F{}={}", name, p.first_sample(axis)));
