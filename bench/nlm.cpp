@@ -48,7 +48,7 @@ Array<Real> volume(const Shape& matrix) {
 struct Figure {
   const char* name;
   NlmMode mode;
-  bool in_rows;  // through the loops that serve every case, not the fused ones
+  bool in_rows;  // with a map of h: through the loops that serve every case, not the fused ones
   Device device;
   bool from_host = true;  // else everything is in the GPU's memory
 };
@@ -207,7 +207,18 @@ BenchResult bench_nlm(const BenchRequest& request) {
     set_nlm_double(NlmDouble::pairs);
     add(measure_nlm<double>({"fast_by_pairs", NlmMode::fast, false, device, false}, in_double, patch,
                             distance, std::min(repetitions, 3)),
-        1);
+        0.93);
+    set_nlm_double(NlmDouble::by_card);
+    // A map of h, as all that has no tile: a patch at a time, from memory.
+    const auto add_map = [&](const char* name, const auto& volume, double share) {
+      add(measure_nlm({name, NlmMode::fast, true, device, true}, volume, patch, distance,
+                      std::min(repetitions, 2)),
+          share);
+    };
+    add_map("map_of_h_from_host", image, 0.95);
+    add_map("map_of_h_from_host", in_double, 0.97);
+    set_nlm_double(NlmDouble::pairs);
+    add_map("map_of_h_from_host_by_pairs", in_double, 1);
     set_nlm_double(NlmDouble::by_card);
     return result;
   }

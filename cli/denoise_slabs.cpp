@@ -133,6 +133,7 @@ DenoiseDone denoise_slabs(const DenoiseOptions& o, std::uint64_t limit, spinloom
   spinloom::ImageWriter writer(o.output, reader.head(), reader.shape(), type, o.existing(),
                                denoise_save_options(o, reader.head()));
   FileResult<Real> sink(writer, plane * plan.channels, type);
+  DenoiseDone done{plan, 0, 0};
   const DenoiseClock clock;
   for (Index f = 0; f < plan.frames; ++f) {
     spinloom::NlmOptions options = plan.options;
@@ -140,9 +141,10 @@ DenoiseDone denoise_slabs(const DenoiseOptions& o, std::uint64_t limit, spinloom
     FilePlanes<Real> source(reader, plane, f * plan.frame_voxels());
     std::optional<FilePlanes<std::uint8_t>> mask_planes;
     if (mask) mask_planes.emplace(*mask, plane, 0);
-    spinloom::nlm_slabs<Real>(frame, source, options, sink, planes, mask_planes ? &*mask_planes : nullptr);
+    done.slabs += spinloom::nlm_slabs<Real>(frame, source, options, sink, planes,
+                                            mask_planes ? &*mask_planes : nullptr);
   }
-  DenoiseDone done{plan, clock.seconds(), plan.frames * ((frame[0] + planes - 1) / planes)};
+  done.seconds = clock.seconds();
   writer.commit();
   return done;
 }

@@ -66,8 +66,8 @@ Index nlm_slab_bytes(const Shape& image, const NlmOptions& options, Index item_s
 }
 
 template <class Real>
-void nlm_slabs(const Shape& image, PlaneSource<Real>& source, const NlmOptions& options,
-               PlaneSink<Real>& sink, Index planes, PlaneSource<std::uint8_t>* mask) {
+Index nlm_slabs(const Shape& image, PlaneSource<Real>& source, const NlmOptions& options,
+                PlaneSink<Real>& sink, Index planes, PlaneSource<std::uint8_t>* mask) {
   if (planes < 1)
     throw ArgumentError(fmt::format("nlm_slabs: slabs of {} planes, expected 1 or more", planes));
   if (options.compat == NlmCompat::scikit_image)
@@ -78,8 +78,9 @@ void nlm_slabs(const Shape& image, PlaneSource<Real>& source, const NlmOptions& 
     cuda::NlmSources<Real> sources;
     sources.image = &source;
     sources.mask = mask;
-    return cuda::nlm_slabs(problem, sources, {problem.h, problem.sigma}, sink,
-                           std::min(planes, cuda::nlm_slab_planes(problem, sources)), options.progress);
+    planes = std::min(planes, cuda::nlm_slab_planes(problem, sources));
+    cuda::nlm_slabs(problem, sources, {problem.h, problem.sigma}, sink, planes, options.progress);
+    return (image[0] + planes - 1) / planes;
   }
   const Index extent = image[0], plane = count(image) / extent, axis = nlm_axes - problem.axes;
   planes = std::min(planes, extent);
@@ -106,11 +107,12 @@ void nlm_slabs(const Shape& image, PlaneSource<Real>& source, const NlmOptions& 
     });
     sink.write(slab.end - slab.begin, result.data());
   }
+  return (extent + planes - 1) / planes;
 }
 
-template void nlm_slabs(const Shape&, PlaneSource<float>&, const NlmOptions&, PlaneSink<float>&, Index,
-                        PlaneSource<std::uint8_t>*);
-template void nlm_slabs(const Shape&, PlaneSource<double>&, const NlmOptions&, PlaneSink<double>&, Index,
-                        PlaneSource<std::uint8_t>*);
+template Index nlm_slabs(const Shape&, PlaneSource<float>&, const NlmOptions&, PlaneSink<float>&, Index,
+                         PlaneSource<std::uint8_t>*);
+template Index nlm_slabs(const Shape&, PlaneSource<double>&, const NlmOptions&, PlaneSink<double>&, Index,
+                         PlaneSource<std::uint8_t>*);
 
 }  // namespace spinloom

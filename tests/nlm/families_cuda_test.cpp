@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "devices.hpp"
-#include "nlm/images.hpp"
+#include "nlm/maps.hpp"
 #include "spinloom/nlm/tiers.hpp"
 
 /// As tests/families_cuda_test.cpp.
@@ -37,7 +37,16 @@ TEST(CudaFamilyNlm, OfWideSearches) {
 TEST(CudaFamilyNlm, OfPairsOfFloats) {
   SPINLOOM_NEEDS(gpu);
   set_nlm_double(NlmDouble::pairs);
-  expect_nlm<double>({9, 17, 34, 1}, {.patch_size = {3}, .patch_distance = {2}, .h = 0.15}, 1e-8);
+  const NlmOptions o{.patch_size = {3}, .patch_distance = {2}, .h = 0.15};
+  expect_nlm<double>({9, 17, 34, 1}, o, 1e-8);
+  expect_nlm<double>({5, 6, 34, 2}, o, 1e-8);
+  const TestMaps<double> given({5, 9, 35});
+  NlmMaps<double> maps;
+  maps.h = given.h.view(), maps.sigma = given.sigma.view(), maps.mask = given.mask.view();
+  const auto image = noisy_image<double>({5, 9, 35, 1}, 5);
+  EXPECT_LE(largest_difference(run_nlm(image, o, DeviceKind::cuda, maps),
+                               run_nlm(image, o, DeviceKind::reference, maps)),
+            1e-8 * range_of(image));
   set_nlm_double(NlmDouble::by_card);
 }
 

@@ -27,9 +27,9 @@ Index nlm_slab_bytes(const Shape& image, const NlmOptions& options, Index item_s
 
 /// nlm() of an image larger than memory, in slabs of `planes` planes; the result has the same bits for any number.
 /// `mask` may be null; `image` is [spatial, C]. On the CPU, or on the GPU options.device, which takes fewer planes at a time
-/// where its memory holds no more, and copies some while it filters others.
+/// where its memory holds no more, and copies some while it filters others. Returns the number of slabs.
 template <class Real>
-void nlm_slabs(const Shape& image, PlaneSource<Real>& source, const NlmOptions& options,
-               PlaneSink<Real>& sink, Index planes, PlaneSource<std::uint8_t>* mask = nullptr);
+Index nlm_slabs(const Shape& image, PlaneSource<Real>& source, const NlmOptions& options,
+                PlaneSink<Real>& sink, Index planes, PlaneSource<std::uint8_t>* mask = nullptr);
 
 }  // namespace spinloom

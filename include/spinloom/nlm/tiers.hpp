@@ -16,8 +16,8 @@ Index nlm_tier_bytes(NlmTier tier, const Shape& image, const NlmOptions& options
 /// Errors   those of nlm(); ArgumentError for other images, and where the GPU's shared memory is too small
 void nlm_tier(NlmTier tier, View<const float> image, const NlmOptions& options, View<float> result);
 
-/// How nlm() computes float64 on GPUs: by_card takes pairs of floats where the card has few units for doubles, for grey images
-/// in 2D and 3D without maps; what else there is, is computed in double.
+/// How nlm() computes float64 on GPUs: by_card takes pairs of floats where the card has few units for doubles. Patches of one
+/// voxel, where nothing is compared, are computed in double always.
 enum class NlmDouble { by_card, native, pairs };
 /// For all later calls of the process; so that each can be timed and tested on any card.
 void set_nlm_double(NlmDouble how);

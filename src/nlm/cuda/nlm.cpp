@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "nlm/cuda/nlm_launch.hpp"
+#include "nlm/cuda/nlm_pairs.hpp"
 #include "nlm/kernels.hpp"
 #include "runtime/cuda/pinned.hpp"
 #include "spinloom/runtime/array.hpp"
@@ -41,23 +42,28 @@ class MemoryResult final : public PlaneSink<T> {
   Index plane_;
 };
 
+/// Of what is a finite number.
 template <class Real>
 double largest(const Real* data, Index size) {
   double most = 0;
-  for (Index i = 0; i < size; ++i) most = std::max(most, std::abs(static_cast<double>(data[i])));
+  for (Index i = 0; i < size; ++i)
+    if (std::isfinite(data[i])) most = std::max(most, std::abs(static_cast<double>(data[i])));
   return most;
 }
 
-/// Of maps, which are few and checked on the host anyway: where they lie on a GPU a copy is looked at.
+/// Of maps, which are few and checked on the host anyway: where they lie on a GPU a copy is looked at. So is an image beside
+/// a guide, where pairs of floats have to hold it.
 template <class Real>
-NlmLargest largest_of(const NlmProblem& p, const NlmMaps<Real>& maps) {
+NlmLargest largest_of(const NlmProblem& p, View<const Real> image, const NlmMaps<Real>& maps) {
   const auto of = [](const View<const Real>& map, double fixed) {
     if (map.data == nullptr) return fixed;
     if (map.device.kind != DeviceKind::cuda) return largest(map.data, map.size());
     const Array<Real> copy = Array<Real>::copy_of(map, Device{});
     return largest(copy.data(), copy.size());
   };
-  return {of(maps.h, p.h), of(maps.sigma, p.sigma)};
+  const bool needs_scale =
+      maps.guide.data != nullptr && takes_pairs<Real>(context(p.device.index).facts(), p);
+  return {of(maps.h, p.h), of(maps.sigma, p.sigma), needs_scale ? of(image, 0) : 0};
 }
 
 /// Everything is in the GPU's memory; the copies with their borders may have no room there at once.
@@ -67,7 +73,7 @@ void nlm_on_device(const NlmProblem& p, View<const Real> image, const NlmMaps<Re
   Context& gpu = context(p.device.index);
   const Index axis = nlm_axes - p.axes, extent = p.extent[static_cast<std::size_t>(axis)];
   const bool is_plain = !maps.guide.data && !maps.h.data && !maps.sigma.data;
-  const NlmFilter<Real> filter(gpu, p, is_plain, largest_of(p, maps));
+  const NlmFilter<Real> filter(gpu, p, is_plain, largest_of(p, image, maps));
   const std::size_t most = gpu.free_memory_bytes() / 10 * 9 / sizeof(Real);
   Index planes = extent;
   while (planes > 1 && filter.room(planes, maps.guide.data, maps.sigma.data) > most)
@@ -104,7 +110,7 @@ void nlm_from_host(const NlmProblem& p, View<const Real> image, const NlmMaps<Re
   if (maps.sigma.data) sources.sigma = &sigma;
   if (maps.mask.data) sources.mask = &mask;
   MemoryResult<Real> sink(result.data, voxels * p.channels);
-  nlm_slabs(p, sources, largest_of(p, maps), sink, nlm_slab_planes(p, sources), progress);
+  nlm_slabs(p, sources, largest_of(p, image, maps), sink, nlm_slab_planes(p, sources), progress);
 }
 
 }  // namespace

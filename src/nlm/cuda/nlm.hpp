@@ -19,6 +19,8 @@ using NlmSlab = cpu::Slab<Real>;
 /// The largest values that maps hold: what sums are scaled by, and how far from the cut-off they are in doubt.
 struct NlmLargest {
   double h = 0, sigma = 0;
+  double value =
+      0;  ///< of an image beside a guide: what h does not tell the scale of; 0 if it is not asked for
 };
 
 /// Filters slabs of one image on one GPU.

@@ -117,7 +117,7 @@ __device__ inline Voxel voxel_of(Index word, int bit, const Tile& t) {
   const int thread = (int)(word % threads), lane = thread % 32, warp = thread / 32;
   return {(int)(number % t.tiles_x) * tile_x + warp % WARPS_X * COLUMNS + bit % COLUMNS,
           (int)(number / t.tiles_x % t.tiles_y) * tile_y + warp / WARPS_X * ROWS + bit / COLUMNS,
-          lane < tile_z ? (int)(number / t.tiles_x / t.tiles_y) * tile_z + lane : t.nz};
+          has_voxel(lane) ? (int)(number / t.tiles_x / t.tiles_y) * tile_z + lane - first_lane : t.nz};
 }
 
 __device__ inline void decide(Voxel v, float* window, float2* sums, const Tile& t) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "nlm/cuda/nlm_launch.hpp"
+#include "nlm/cuda/nlm_pairs.hpp"
 #include "spinloom/runtime/array.hpp"
 
 namespace spinloom::cuda {
@@ -27,7 +28,8 @@ struct Direct {
   int distance[4], in_parts;
   Index size[4], extent[4], begin[4];
   Index first, last;
-  Real bias, scale, cut, early_cut, box_bias, guard, to_image;
+  Real bias, scale, cut, early_cut, box_bias, guard;  // pairs of floats where the kernel computes in those
+  Real to_image;
   double exact_bias, norm, cut_distance, unit, back, sigma_value;
   double patch[4];
 };
@@ -36,8 +38,8 @@ struct Direct {
 bool in_parts(const NlmProblem& p) { return p.shifts() > 50 * std::min<Index>(7, 2 * p.distance[3] + 1); }
 
 template <class Real>
-const KernelInstance& instance_of(const NlmProblem& p, bool has_variances, bool has_h_map) {
-  std::vector<std::string> defines = {std::is_same_v<Real, float> ? "REAL=float" : "REAL=double",
+const KernelInstance& instance_of(const NlmProblem& p, bool has_variances, bool has_h_map, bool in_pairs) {
+  std::vector<std::string> defines = {real_define<Real>(in_pairs),
                                       fmt::format("CLASSIC={:d}", p.mode == NlmMode::classic)};
   for (std::size_t a = 0; a < nlm_axes; ++a) {
     defines.push_back(fmt::format("N{}={}", a, p.samples(a)));
@@ -50,6 +52,7 @@ const KernelInstance& instance_of(const NlmProblem& p, bool has_variances, bool 
   defines.push_back(fmt::format("HAS_H_MAP={:d}", has_h_map));
   defines.push_back(fmt::format("RICIAN={:d}", p.noise == NlmNoise::rician));
   defines.push_back(fmt::format("NOTHING_COMPARED={:d}", p.compares_nothing()));
+  if (in_pairs) defines.push_back("PAIRS=1");
   return kept_instance(nlm_direct_source, std::move(defines));
 }
 
@@ -72,7 +75,7 @@ template <class Real>
 void launch_direct(Context& context, const NlmWork<Real>& work) {
   const NlmProblem& p = work.problem;
   const auto& [compared_at, region, slab] = std::tie(work.compared, work.region, work.slab);
-  const bool is_classic = p.mode == NlmMode::classic, has_guide = slab.guide.data != nullptr;
+  const bool is_classic = p.mode == NlmMode::classic;
   const Device device{DeviceKind::cuda, context.index()};
   const Index voxels = region.voxels(), plane = voxels / (slab.end - slab.begin);
   Direct<Real> d{};
@@ -97,6 +100,7 @@ void launch_direct(Context& context, const NlmWork<Real>& work) {
       at[a] = all.size();
       append_gaussian(p.patch[a], all);
     }
+    if (work.in_pairs) std::transform(all.begin(), all.end(), all.begin(), [](Real v) { return as_pair(v); });
     gaussians = Array<Real>::copy_of(View<const Real>(all.data(), {static_cast<Index>(all.size())}), device);
     for (std::size_t a = 0; a < nlm_axes; ++a) d.gaussian[a] = gaussians.data() + at[a];
   }
@@ -115,7 +119,7 @@ void launch_direct(Context& context, const NlmWork<Real>& work) {
   // The steps of the exponential lie 2^-24 apart in float, see nlm_weight.cuh.
   const double step = std::is_same_v<Real, float> && !is_classic ? 0x1p-24 : 1;
   d.scale = static_cast<Real>(static_cast<Real>(exp_scale / norm) * static_cast<Real>(step));
-  d.cut_distance = distances.cut<Real>();
+  d.cut_distance = work.in_pairs ? distances.cut<float>() : distances.cut<Real>();
   d.cut = static_cast<Real>(d.cut_distance * norm);
   d.early_cut = static_cast<Real>(nlm_cutoff * norm);
   const double sigma = std::min(work.largest.sigma * distances.unit, 1e15);
@@ -126,14 +130,16 @@ void launch_direct(Context& context, const NlmWork<Real>& work) {
     d.scale = 0;
     d.cut = std::numeric_limits<Real>::max();
   }
+  if (work.in_pairs)
+    for (Real* v : {&d.bias, &d.scale, &d.cut, &d.early_cut}) *v = as_pair(*v);
   d.norm = norm;
   d.unit = distances.unit;
-  d.back = has_guide ? 1 : 1 / distances.unit;
+  d.back = 1 / work.values_unit;
   d.to_image = static_cast<Real>(d.back);
   d.sigma_value = p.sigma;
 
   const bool has_h_map = slab.h.data != nullptr && !p.compares_nothing();
-  const KernelInstance& instance = instance_of<Real>(p, work.variances != nullptr, has_h_map);
+  const KernelInstance& instance = instance_of<Real>(p, work.variances != nullptr, has_h_map, work.in_pairs);
   const auto cost = static_cast<double>(
       p.samples(0) * p.samples(1) * p.samples(2) * p.samples(3) * p.guide_channels + p.channels);
   const Index per_launch =
@@ -159,11 +165,12 @@ std::vector<KernelInstance> nlm_direct_instances() {
   p.guide_channels = 2;
   p.channels = 3;
   p.noise = NlmNoise::rician;
-  std::vector<KernelInstance> all = {instance_of<float>(p, true, true)};
+  std::vector<KernelInstance> all = {instance_of<float>(p, true, true, false)};
   p.mode = NlmMode::classic;
-  all.push_back(instance_of<double>(p, false, false));
+  all.push_back(instance_of<double>(p, false, false, false));
+  all.push_back(instance_of<double>(p, true, true, true));
   p.patch = {1, 1, 1, 1};
-  all.push_back(instance_of<float>(p, false, false));
+  all.push_back(instance_of<float>(p, false, false, false));
   return all;
 }
 

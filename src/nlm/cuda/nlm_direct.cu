@@ -1,9 +1,12 @@
 // Non-local means of any kind, each voxel by a thread of its own and each patch by itself: 2D to 4D, any patch, channels,
 // maps of h and sigma, a guide, Rician noise, both modes. Sums in the order in which the CPU has them.
 //
-// Constants: REAL; CLASSIC; N0 ... N3 samples of a patch along each axis, F0 ... F3 the first one's offset from its voxel;
-// OUTERMOST: the image's own first axis; COMPARED, AVERAGED: channels; HAS_SIGMA_MAP, HAS_H_MAP, RICIAN,
-// NOTHING_COMPARED: 0 or 1.
+// Constants: REAL; PAIRS: it is Two, for images and maps of double; CLASSIC; N0 ... N3 samples of a patch along each axis,
+// F0 ... F3 the first one's offset from its voxel; OUTERMOST: the image's own first axis; COMPARED, AVERAGED: channels;
+// HAS_SIGMA_MAP, HAS_H_MAP, RICIAN, NOTHING_COMPARED: 0 or 1.
+#if PAIRS
+#include "nlm_two.cuh"
+#endif
 #include "nlm_weight.cuh"
 
 typedef long long Index;
@@ -18,112 +21,29 @@ struct Direct {
   const REAL* values;
   const REAL* variances;  // or null
   Index stride[3], compared_channel, values_channel;
-  const REAL* image;  // voxel 0 to filter
-  REAL* result;
-  const REAL* h;
-  const REAL* sigma;  // or null: sigma_value
+  const Stored* image;  // voxel 0 to filter
+  Stored* result;
+  const Stored* h;
+  const Stored* sigma;  // or null: sigma_value
   const unsigned char* mask;
   const REAL* gaussian[4];  // classic: along each axis, with sum 1
   int distance[4], in_parts;
   Index size[4];            // voxels to filter
   Index extent[4], begin[4];  // the whole image, and where they begin in it
   Index first, last;        // of the voxels to filter, those that this launch does
-  REAL bias, scale, cut, early_cut, box_bias, guard, to_image;
+  REAL bias, scale, cut, early_cut, box_bias, guard;
+  Stored to_image;
   double exact_bias, norm, cut_distance, unit, back, sigma_value;  // back: from units to the image's values
   double patch[4];  // sizes, for the norm of a map's h
 };
 
-// Steps of the sum along an axis, a prime factor each, the smallest first; classic mode has one, weighted.
-template <int n, class Value>
-__device__ inline REAL sum_of_box(const Value& value, Index at, Index step) {
-  if constexpr (n == 1) {
-    return value(at);
-  } else {
-    constexpr int p = largest_prime(n), lag = n / p;
-    REAL sum = 0;
-    for (int j = 0; j < p; ++j) {
-      const REAL v = sum_of_box<lag>(value, at + j * lag * step, step);
-      sum = j == 0 ? v : add(sum, v);
-    }
-    return sum;
-  }
-}
-
-template <int axis, class Value>
-__device__ inline REAL sum_along(const Direct& t, REAL early_cut, const Value& value, Index at, Index step) {
-  constexpr int n = samples_of[axis];
-#if CLASSIC
-  if (n == 1) return value(at);
-  REAL sum = 0;
-  bool dropped = false;
-  for (int j = 0; j < n; ++j) {
-    if (axis == OUTERMOST && j > 0) {
-      dropped |= sum > early_cut;
-      if (dropped) break;
-    }
-    const REAL v = value(at + j * step), g = t.gaussian[axis][j];
-    sum = j == 0 ? mul(v, g) : fused(v, g, sum);
-  }
-  return dropped ? (REAL)__longlong_as_double(0x7ff0000000000000LL) : sum;
-#else
-  return sum_of_box<n>(value, at, step);
-#endif
-}
-
-// The sum of a patch; `at` and `shift` in elements from voxel 0.
-__device__ inline REAL patch_sum(const Direct& t, Index at, Index shift, REAL early_cut) {
-  const auto sample = [&](Index i) {
-    REAL sum = HAS_SIGMA_MAP ? -add(t.variances[i], t.variances[i + shift]) : -t.bias;
-#pragma unroll
-    for (int c = 0; c < COMPARED; ++c) {
-      const REAL* u = t.compared + c * t.compared_channel + i;
-      const REAL d = sub(u[shift], u[0]);
-      sum = fused(d, d, sum);
-    }
-    return sum;
-  };
-  const auto row = [&](Index i) { return sum_along<3>(t, early_cut, sample, i, 1); };
-  const auto plane = [&](Index i) { return sum_along<2>(t, early_cut, row, i, t.stride[2]); };
-  const auto volume = [&](Index i) { return sum_along<1>(t, early_cut, plane, i, t.stride[1]); };
-  return sum_along<0>(t, early_cut, volume, at + F0 * t.stride[0] + F1 * t.stride[1] + F2 * t.stride[2] + F3,
-                      t.stride[0]);
-}
-
-// With empty patches only the other voxel decides: what is no number has no weight.
-__device__ inline REAL no_number(const Direct& t, Index at, Index shift) {
-  REAL sum = 0;
-  for (int c = 0; c < COMPARED; ++c) {
-    const REAL* u = t.compared + c * t.compared_channel + at;
-    sum = add(sum, mul((REAL)0, sub(u[0], u[shift])));
-  }
-  return sum;
-}
-
-// A pair decided in double.
-__device__ __noinline__ double exact_weight(const Direct& t, Index at, Index shift, double norm) {
-  double box = 0;
-  for (int i0 = 0; i0 < N0; ++i0)
-    for (int i1 = 0; i1 < N1; ++i1)
-      for (int i2 = 0; i2 < N2; ++i2)
-        for (int i3 = 0; i3 < N3; ++i3) {
-          const Index x = at + (F0 + i0) * t.stride[0] + (F1 + i1) * t.stride[1] + (F2 + i2) * t.stride[2] + F3 + i3;
-          for (int c = 0; c < COMPARED; ++c) {
-            const REAL* u = t.compared + c * t.compared_channel + x;
-            const double one = __dsub_rn((double)u[0], (double)u[shift]);
-            box = __dadd_rn(box, __dmul_rn(one, one));
-          }
-          box = __dsub_rn(box, HAS_SIGMA_MAP ? __dadd_rn((double)t.variances[x], (double)t.variances[x + shift])
-                                             : t.exact_bias);
-        }
-  const double distance = __ddiv_rn(max_with_zero(box), norm);
-  return distance <= 5.0 ? 2 * exponential(distance) : 0;
-}
+#include "nlm_direct_patch.cuh"
 
 extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_constant__ Direct t) {
   const Index voxel = t.first + (Index)blockIdx.x * threads + threadIdx.x;
   if (voxel >= t.last) return;
-  const REAL* const image = t.image + voxel * AVERAGED;
-  REAL* const result = t.result + voxel * AVERAGED;
+  const Stored* const image = t.image + voxel * AVERAGED;
+  Stored* const result = t.result + voxel * AVERAGED;
   if (t.mask != nullptr && t.mask[voxel] == 0) {
     for (int c = 0; c < AVERAGED; ++c) result[c] = image[c];
     return;
@@ -141,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
     norm = __dmul_rn(__dmul_rn((double)COMPARED, h), h);
     if (!CLASSIC)
       for (int a = OUTERMOST; a < 4; ++a) norm = __dmul_rn(norm, t.patch[a]);
-    scale = (REAL)__ddiv_rn(exp_scale, norm);
+    scale = scale_of(norm);
     cut = (REAL)__dmul_rn(t.cut_distance, norm);
     early_cut = (REAL)__dmul_rn(5.0, norm);
     if (!CLASSIC && sizeof(REAL) == 4) scale = mul(scale, (REAL)0x1p-24);
@@ -178,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
             }
             const REAL distance =
                 NOTHING_COMPARED ? no_number(t, at, shift + k) : patch_sum(t, at, shift + k, early_cut);
-            if (!CLASSIC && !NOTHING_COMPARED && sizeof(REAL) == 4) is_open |= fabs(sub(distance, cut)) < reach;
+            if (!CLASSIC && !NOTHING_COMPARED) is_open |= is_in_doubt(distance, cut, reach);
             if (!(distance <= cut)) continue;
 #if CLASSIC
             w[k] = far_weight(distance, scale);
@@ -223,12 +143,12 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
   if (!t.in_parts) weight = part_weight;
   for (int c = 0; c < AVERAGED; ++c) {
     if (!t.in_parts) sum[c] = part_sum[c], square[c] = part_square[c];
-    const REAL u = image[c];
+    const Stored u = image[c];
     if (!(weight > 0)) {
       result[c] = u;
       continue;
     }
-    const REAL mean = mul(divide(sum[c], weight), t.to_image);
+    const Stored mean = mul((Stored)divide(sum[c], weight), t.to_image);
     if (!RICIAN) {
       result[c] = add(u, mean);
       continue;
@@ -239,6 +159,6 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
     const double mean_square =
         __dsub_rn(__dadd_rn(__dadd_rn(__dmul_rn(own, own), __dmul_rn(__dmul_rn(2, own), (double)mean)), other),
                   __dmul_rn(__dmul_rn(2, s), s));
-    result[c] = (REAL)__dsqrt_rn(mean_square < 0 ? 0.0 : mean_square);
+    result[c] = (Stored)__dsqrt_rn(mean_square < 0 ? 0.0 : mean_square);
   }
 }

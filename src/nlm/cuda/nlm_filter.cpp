@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "nlm/cuda/nlm_launch.hpp"
+#include "nlm/cuda/nlm_pairs.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 
@@ -68,25 +69,29 @@ void NlmFilter<Real>::filter(const NlmSlab<Real>& slab, const std::function<void
   const bool has_guide = slab.guide.data != nullptr, has_variances = slab.sigma.data != nullptr && !has_guide;
   const NlmRegion region(problem_, slab.begin, slab.end);
   const cpu::Distances distances(problem_, largest_.h);
+  const bool in_pairs = takes_pairs<Real>(context_.facts(), problem_);
+  const double values_unit = !has_guide                       ? distances.unit
+                             : in_pairs && largest_.value > 0 ? std::ldexp(1.0, -std::ilogb(largest_.value))
+                                                              : 1.0;
   const bool is_tiled = can_be_tiled<Real>(context_, problem_, is_plain_);
   if (is_tiled) {
     auto kernels = tiles_kernels<Real>(context_, problem_);
-    kernels.push_back(&nlm_pad_kernel<Real>());
+    kernels.push_back(&nlm_pad_kernel<Real>(in_pairs));
     context_.modules().prepare(kernels);
   }
   const Scratch<Real> field(context_, room(slab.end - slab.begin, has_guide, slab.sigma.data != nullptr));
   Real* const values = field.data();
   Real* next = values + problem_.channels * region.elements();
-  nlm_pad(context_, problem_, region, slab.image, problem_.channels, has_guide ? 1.0 : distances.unit,
-          values);
-  NlmWork<Real> work{problem_, distances, region, slab, largest_, values, values, nullptr, done};
+  nlm_pad(context_, problem_, region, slab.image, problem_.channels, values_unit, in_pairs, values);
+  NlmWork<Real> work{problem_, distances, region,      slab,     largest_, values,
+                     values,   nullptr,   values_unit, in_pairs, done};
   if (has_guide) {
-    nlm_pad(context_, problem_, region, slab.guide, problem_.guide_channels, distances.unit, next);
+    nlm_pad(context_, problem_, region, slab.guide, problem_.guide_channels, distances.unit, in_pairs, next);
     work.compared = next;
   }
   if (has_variances) {
     nlm_pad_variances(context_, problem_, region, slab.sigma, distances.unit,
-                      static_cast<double>(problem_.guide_channels), next);
+                      static_cast<double>(problem_.guide_channels), in_pairs, next);
     work.variances = next;
   }
   is_tiled ? launch_tiles(context_, work) : launch_direct(context_, work);

@@ -37,6 +37,8 @@ struct NlmWork {
   const NlmSlab<Real>& slab;
   NlmLargest largest;
   const Real *compared, *values, *variances;  ///< with their borders; variances may be null
+  double values_unit;                         ///< what `values` are scaled by
+  bool in_pairs;                              ///< all three hold pairs of floats
   const std::function<void(double)>& done;
 };
 

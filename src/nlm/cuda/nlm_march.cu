@@ -24,15 +24,12 @@ __device__ inline void sum_along_x(const REAL (&d)[width], REAL (&s)[COLUMNS], R
   }
 }
 
-template <int n>
+// Of the planes from the one before a voxel to the second behind it.
 __device__ inline REAL sum_along_z(REAL sum) {
-  if (n == 1) return sum;
-  constexpr int p = largest_prime(n), lag = n / p;
-  const REAL v = sum_along_z<lag>(sum);
-  sum = v;
-#pragma unroll
-  for (int j = 1; j < p; ++j) sum = add(sum, shuffle_down(v, j * lag));
-  return sum;
+  static_assert(is_voxels_lane && (NZ == 1 || (NZ == 4 && FZ == -1)), "the sum is that of the lane's own voxel");
+  if (NZ == 1) return sum;
+  const REAL two = add(shuffle_up(sum, 1), sum);
+  return add(two, shuffle_down(two, 2));
 }
 
 // A row of samples, and that of its shifts.
@@ -44,11 +41,14 @@ struct Line {
 #pragma unroll
     for (int x = 0; x < width + all_x - 1; ++x) theirs[x] = other[x * step_x];
   }
-  __device__ inline void sums(int shift, REAL (&s)[COLUMNS], const Tile& t) const {
+  // And the differences of the row's own voxels.
+  __device__ inline void sums(int shift, REAL (&s)[COLUMNS], REAL (&differences)[COLUMNS], const Tile& t) const {
     REAL d[width];
 #pragma unroll
     for (int x = 0; x < width; ++x) d[x] = sub(theirs[x + shift], mine[x]);
     sum_along_x(d, s, t.bias);
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) differences[x] = d[x - FX];
   }
 };
 
@@ -56,18 +56,14 @@ struct Line {
 struct Row {
   Pair sum[COLUMNS];
   unsigned nearest[COLUMNS];  // to the cut
-  REAL centre[COLUMNS], around[COLUMNS + all_x - 1];
-  __device__ inline void begin(const REAL* own, const REAL* other) {
-    constexpr int centre_at = -FY * step_y - FX * step_x - FZ;
+  __device__ inline void begin() {
 #pragma unroll
-    for (int x = 0; x < COLUMNS; ++x) sum[x] = {0, 0}, nearest[x] = ~0u, centre[x] = own[centre_at + x * step_x];
-#pragma unroll
-    for (int x = 0; x < COLUMNS + all_x - 1; ++x) around[x] = other[centre_at + x * step_x];
+    for (int x = 0; x < COLUMNS; ++x) sum[x] = {0, 0}, nearest[x] = ~0u;
   }
-  __device__ inline void count(int shift, int x, REAL plane_sum, const Tile& t) {
-    const REAL distance = sum_along_z<NZ>(plane_sum);
+  __device__ inline void count(int shift, int x, REAL plane_sum, REAL difference, const Tile& t) {
+    const REAL distance = sum_along_z(plane_sum);
     const unsigned steps = steps_of(distance, t.scale);
-    const REAL w = weight_of(steps), difference = sub(around[x + shift], centre[x]);
+    const REAL w = weight_of(steps);
     if (distance <= t.cut) {
       sum[x].weight = shift == 0 ? w : add(sum[x].weight, w);
       sum[x].sum = shift == 0 ? mul(w, difference) : fused(w, difference, sum[x].sum);
@@ -85,9 +81,10 @@ struct Row {
   }
 };
 
-// Of one shift, sums along x of the rows above the next two: of the first, of the first and the second, of the third.
+// Of one shift, sums along x of the rows above the next two: of the first, of the first and the second, of the third; and
+// the differences of the first one's voxels, whose patches the next row completes.
 struct Kept {
-  REAL first[COLUMNS], both[COLUMNS], third[COLUMNS];
+  REAL first[COLUMNS], both[COLUMNS], third[COLUMNS], differences[COLUMNS];
 };
 
 // own and other: the upper one of two rows.
@@ -97,21 +94,24 @@ __device__ inline void add_rows(const REAL* own, const REAL* other, Kept (&kept)
   Row high, low;
   upper.read(own, other);
   lower.read(own - step_y, other - step_y);
-  high.begin(own, other);
-  low.begin(own - step_y, other - step_y);
+  high.begin();
+  low.begin();
 #pragma unroll
   for (int k = 0; k < all_x; ++k) {
-    REAL a[COLUMNS], b[COLUMNS];
-    upper.sums(k, a, t);
-    lower.sums(k, b, t);
+    REAL a[COLUMNS], of_upper[COLUMNS];
+    upper.sums(k, a, of_upper, t);
+    REAL three[COLUMNS];
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x) {
-      const REAL three = add(a[x], kept[k].both[x]);
-      high.count(k, x, add(three, kept[k].third[x]), t);
-      low.count(k, x, add(three, b[x]), t);
-      kept[k].both[x] = add(a[x], b[x]);
+      three[x] = add(a[x], kept[k].both[x]);
+      high.count(k, x, add(three[x], kept[k].third[x]), kept[k].differences[x], t);
       kept[k].third[x] = kept[k].first[x];
-      kept[k].first[x] = b[x];
+    }
+    lower.sums(k, kept[k].first, kept[k].differences, t);
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) {
+      low.count(k, x, add(three[x], kept[k].first[x]), of_upper[x], t);
+      kept[k].both[x] = add(a[x], kept[k].first[x]);
     }
   }
   high.end(place, open, bit << COLUMNS, t);
@@ -120,7 +120,7 @@ __device__ inline void add_rows(const REAL* own, const REAL* other, Kept (&kept)
 
 // All shifts along x, of every row; own and other point to the first one.
 __device__ inline void add_shifts(const REAL* own, const REAL* other, Pair* place, unsigned& open, const Tile& t) {
-  static_assert(NY == 4, "three rows are kept");
+  static_assert(NY == 4 && FY == -1, "three rows are kept");
   Kept kept[all_x];
   own += ROWS * step_y;
   other += ROWS * step_y;
@@ -130,9 +130,9 @@ __device__ inline void add_shifts(const REAL* own, const REAL* other, Pair* plac
   first.read(own, other);
 #pragma unroll
   for (int k = 0; k < all_x; ++k) {
-    third.sums(k, kept[k].third, t);
-    second.sums(k, kept[k].both, t);
-    first.sums(k, kept[k].first, t);
+    third.sums(k, kept[k].third, kept[k].differences, t);
+    second.sums(k, kept[k].both, kept[k].differences, t);
+    first.sums(k, kept[k].first, kept[k].differences, t);
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x) kept[k].both[x] = add(kept[k].both[x], kept[k].first[x]);
   }
@@ -181,11 +181,14 @@ __device__ inline unsigned filter_tile(unsigned char* shared, int x0, int y0, in
 
   // Results pass through shared memory, so that rows are written as rows.
   __syncthreads();
-  REAL* const results = tile + (y1 * tile_x + x1) * result_step + lane;
+  REAL* const results = tile + (y1 * tile_x + x1) * result_step + lane - first_lane;
+  if (has_voxel(lane)) {
 #pragma unroll 2
-  for (int i = 0; i < ROWS * COLUMNS; ++i) {
-    const Pair all = total[i];
-    results[(i / COLUMNS * tile_x + i % COLUMNS) * result_step] = divide(all.sum, all.weight > 0 ? all.weight : (REAL)1);
+    for (int i = 0; i < ROWS * COLUMNS; ++i) {
+      const Pair all = total[i];
+      results[(i / COLUMNS * tile_x + i % COLUMNS) * result_step] =
+          divide(all.sum, all.weight > 0 ? all.weight : (REAL)1);
+    }
   }
   return open;
 }

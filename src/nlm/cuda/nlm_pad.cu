@@ -1,5 +1,13 @@
 // An image, guide or map of sigma with its border, one channel after the other, in units in which h is near 1: what the
-// other kernels read without a thought of the image's ends. REAL: float or double.
+// other kernels read without a thought of the image's ends. REAL: float or double; PAIRS: doubles are written as pairs of
+// floats, once, so that no other kernel converts them.
+#if PAIRS
+#include "nlm_two.cuh"
+typedef Two Field;
+#else
+typedef REAL Field;
+#endif
+
 typedef long long Index;
 
 struct Pad {
@@ -44,14 +52,14 @@ __device__ inline void for_each(const Pad& p, const Store& store) {
     }
 }
 
-extern "C" __global__ void nlm_pad(const REAL* image, Pad p, REAL* result) {
-  for_each(p, [=](Index to, Index from) { result[to] = p.unit * image[from]; });
+extern "C" __global__ void nlm_pad(const REAL* image, Pad p, Field* result) {
+  for_each(p, [=](Index to, Index from) { result[to] = (Field)(p.unit * image[from]); });
 }
 
 // gain sigma^2, which stays finite.
-extern "C" __global__ void nlm_pad_variances(const REAL* sigma, Pad p, REAL* result) {
+extern "C" __global__ void nlm_pad_variances(const REAL* sigma, Pad p, Field* result) {
   for_each(p, [=](Index to, Index from) {
     const double s = fmin(fabs((double)(REAL)(p.unit * sigma[from])), 1e15);
-    result[to] = (REAL)(s * s * p.gain);
+    result[to] = (Field)(s * s * p.gain);
   });
 }

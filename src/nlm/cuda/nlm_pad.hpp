@@ -13,18 +13,18 @@ struct NlmRegion {
   Index voxels() const { return size[0] * size[1] * size[2] * size[3]; }
 };
 
-/// Issues the copy of planes with their border, channel by channel, scaled by `unit`.
+/// Issues the copy of planes with their border, channel by channel, scaled by `unit`; as pairs of floats where asked for.
 template <class Real>
 void nlm_pad(const Context& context, const NlmProblem& problem, const NlmRegion& region,
-             const cpu::Planes<Real>& planes, Index channels, double unit, Real* to);
+             const cpu::Planes<Real>& planes, Index channels, double unit, bool in_pairs, Real* to);
 /// The same of a map of sigma, as variances times `gain`.
 template <class Real>
 void nlm_pad_variances(const Context& context, const NlmProblem& problem, const NlmRegion& region,
-                       const cpu::Planes<Real>& planes, double unit, double gain, Real* to);
+                       const cpu::Planes<Real>& planes, double unit, double gain, bool in_pairs, Real* to);
 
 /// What they launch.
 template <class Real>
-const KernelInstance& nlm_pad_kernel();
+const KernelInstance& nlm_pad_kernel(bool in_pairs);
 
 std::vector<KernelInstance> nlm_pad_instances();
 

@@ -69,7 +69,8 @@ std::size_t nlm_device_bytes(const NlmProblem& p, const NlmSources<Real>& source
       2 * voxels * (with_halo * around + (p.channels + (sources.h ? 1 : 0)) * planes));
   const NlmFilter<Real> filter(context(p.device.index), p, true, {1, 0});
   return (elements + filter.room(planes, sources.guide, sources.sigma)) * sizeof(Real) +
-         static_cast<std::size_t>((sources.mask ? 2 * voxels * planes : 0) + voxels * planes / 4);
+         static_cast<std::size_t>((sources.mask ? 2 * voxels * planes : 0) +
+                                  voxels * planes);  // and marks of doubt
 }
 
 template <class Real>
@@ -78,12 +79,15 @@ Index nlm_slab_planes(const NlmProblem& p, const NlmSources<Real>& sources) {
               unit = p.axes == 4 ? 1 : nlm_tile_planes(p);
   constexpr Index wanted = 6, least_bytes = Index{4} << 20;
   const Index plane_bytes = p.voxels() / extent * p.channels * Index{sizeof(Real)};
-  const Index layers = (extent + unit - 1) / unit;
-  Index planes = (layers + wanted - 1) / wanted * unit;
-  planes = std::min(
-      extent, std::max(planes, (least_bytes / std::max<Index>(1, plane_bytes) + unit - 1) / unit * unit));
-  const std::size_t most = context(p.device.index).free_memory_bytes() / 10 * 9;
-  while (planes > 1 && nlm_device_bytes(p, sources, planes) > most) planes = (planes + 1) / 2;
+  const auto layers_of = [&](Index n) { return (n + unit - 1) / unit; };
+  Index layers = std::max((layers_of(extent) + wanted - 1) / wanted,
+                          layers_of(least_bytes / std::max<Index>(1, plane_bytes)));
+  // The pool's blocks are larger than what they are asked for by up to an eighth.
+  const std::size_t most = context(p.device.index).free_memory_bytes() / 8 * 7;
+  const auto fit = [&](Index planes) { return nlm_device_bytes(p, sources, planes) <= most; };
+  while (layers > 1 && !fit(layers * unit)) --layers;
+  Index planes = std::min(extent, layers * unit);
+  while (planes > 1 && !fit(planes)) planes = (planes + 1) / 2;
   return planes;
 }
 

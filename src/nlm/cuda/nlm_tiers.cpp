@@ -94,7 +94,7 @@ void nlm_tier(NlmTier tier, View<const float> image, const NlmOptions& options, 
   const cuda::NlmRegion region(p, 0, p.extent[1]);
   const cpu::Distances distances(p, p.h);
   const cuda::Scratch<float> field(gpu, static_cast<std::size_t>(region.elements()));
-  cuda::nlm_pad<float>(gpu, p, region, {image.data, 0, 1}, 1, distances.unit, field.data());
+  cuda::nlm_pad<float>(gpu, p, region, {image.data, 0, 1}, 1, distances.unit, false, field.data());
   const double norm = distances.norm(p.h);
   const auto extent = [](Index n) { return static_cast<int>(n); };
   const cuda::Volume v{field.data(),

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "nlm/cuda/nlm_pairs.hpp"
 #include "nlm/cuda/nlm_tile_shape.hpp"
 #include "spinloom/runtime/memory.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 /// struct Tile of nlm_tile.cu, field by field.
 template <class Real>
 struct Tile {
-  const Real* field;
+  const Real* field;  // as pairs, where the kernel computes in those
   Index field_y, field_z;
   int field_nx, field_ny, field_nz;
   const Real* image;
@@ -41,12 +42,6 @@ std::pair<std::vector<double>, double> gaussian(Index patch) {
     sum += g.back();
   }
   return {g, sum};
-}
-
-/// The bytes of a double as struct Two of nlm_two.cuh.
-double as_pair(double v) {
-  const auto high = static_cast<float>(v);
-  return std::bit_cast<double>(std::array<float, 2>{high, static_cast<float>(v - static_cast<double>(high))});
 }
 
 template <class Real>

@@ -3,97 +3,18 @@
 // plane; the lanes of a warp are 32 planes along the slow axis, so that sums along x and y are a thread's own and those
 // along z take a shuffle. 2D images have their rows there, and one row.
 //
-// Constants: REAL; PAIRS: it is Two, for arrays of double; CLASSIC; NX, NY, NZ samples of a patch, FX, FY, FZ the first one's offset from its voxel, DX, DY, DZ
-// the search distance; COLUMNS, ROWS, WARPS_X, WARPS_Y; UNROLL rows of one turn; SPAN_Y, SPAN_Z: shifts whose voxels fit
-// shared memory at once; SHARED_SUMS: sums over groups wait there, else in registers, for which UNROLL has to be ROWS;
-// IN_PARTS: each plane of shifts is summed by itself; CHAINED: a row of samples is one
-// chain of multiply-adds (float, fast mode), and distances that single precision cannot tell from the cut-off are decided
-// anew in double; BLOCKS that are to fit a multiprocessor.
+// Constants: REAL; PAIRS: it is Two, for arrays of double; CLASSIC; NX, NY, NZ samples of a patch, FX, FY, FZ the first
+// one's offset from its voxel, DX, DY, DZ the search distance; FIRST_LANE: see nlm_tile.cuh; COLUMNS, ROWS, WARPS_X,
+// WARPS_Y; UNROLL rows of one turn; SPAN_Y, SPAN_Z: shifts whose voxels fit shared memory at once; SHARED_SUMS: sums over
+// groups wait there, else in registers, for which UNROLL has to be ROWS; IN_PARTS: each plane of shifts is summed by
+// itself; CHAINED: a row of samples is one chain of multiply-adds (float, fast mode), and distances that single precision
+// cannot tell from the cut-off are decided anew in double; BLOCKS that are to fit a multiprocessor.
 #if PAIRS
 #include "nlm_two.cuh"
 #endif
 #include "nlm_weight.cuh"
-
 #include "nlm_tile.cuh"
-
-template <int n>
-__device__ inline void sum_along_z(REAL& sum, bool& dropped, const Tile& t) {
-  if (n == 1) return;
-#if CLASSIC
-  // What has passed 5 before the last plane drops the pair.
-  const REAL v = sum;
-#pragma unroll
-  for (int j = 1; j < n; ++j) {
-    dropped |= j == 1 ? v > t.first_cut : sum > t.early_cut;
-    const REAL next = shuffle_down(v, j);
-    if (j == 1)
-      sum = n == 3 ? fused(v, t.gaussian[2][0], next) : fused(next, t.gaussian[2][1], mul(v, t.gaussian[2][0]));
-    else
-      sum = fused(next, t.gaussian[2][j], sum);
-  }
-#else
-  constexpr int p = largest_prime(n), lag = n / p;
-  sum_along_z<lag>(sum, dropped, t);
-  const REAL v = sum;
-#pragma unroll
-  for (int j = 1; j < p; ++j) sum = add(sum, shuffle_down(v, j * lag));
-#endif
-}
-
-// Rows are met from the last to the first. Kept of a shift: for each step of the sum along y the rows that it still needs.
-template <int n>
-struct RowSums {
-  static constexpr int p = CLASSIC ? n : largest_prime(n), lag = n / p, depth = (p - 1) * lag;
-  RowSums<lag> inner;
-  REAL kept[depth][COLUMNS];  // the row met i + 1 rows ago
-  __device__ inline void add_row(REAL (&s)[COLUMNS], const Tile& t) {
-    inner.add_row(s, t);
-#pragma unroll
-    for (int x = 0; x < COLUMNS; ++x) {
-      const REAL now = s[x];
-#if CLASSIC
-      REAL sum = kept[n / 2 - 1][x];
-#pragma unroll
-      for (int j = 0; j < n / 2; ++j)
-        sum = fused(add(j == 0 ? now : kept[j == 0 ? 0 : j - 1][x], kept[n - 2 - j][x]), t.gaussian[1][j], sum);
-#else
-      REAL sum = now;
-#pragma unroll
-      for (int j = 1; j < p; ++j) sum = add(sum, kept[j * lag - 1][x]);
-#endif
-#pragma unroll
-      for (int i = depth - 1; i > 0; --i) kept[i][x] = kept[i - 1][x];
-      kept[0][x] = now;
-      s[x] = sum;
-    }
-  }
-};
-template <>
-struct RowSums<1> {
-  __device__ inline void add_row(REAL (&)[COLUMNS], const Tile&) {}
-};
-
-template <int n>
-__device__ inline void sum_along_x(REAL (&v)[COLUMNS + NX - 1], const Tile& t) {
-  if (n == 1) return;
-#if CLASSIC
-#pragma unroll
-  for (int x = 0; x < COLUMNS; ++x) {
-    REAL sum = v[x + NX / 2];
-#pragma unroll
-    for (int j = 0; j < NX / 2; ++j) sum = fused(add(v[x + j], v[x + NX - 1 - j]), t.gaussian[0][j], sum);
-    v[x] = sum;
-  }
-#else
-  constexpr int p = largest_prime(n), lag = n / p;
-  sum_along_x<lag>(v, t);
-#pragma unroll
-  for (int x = 0; x < COLUMNS + NX - n; ++x) {
-#pragma unroll
-    for (int j = 1; j < p; ++j) v[x] = add(v[x], v[x + j * lag]);
-  }
-#endif
-}
+#include "nlm_tile_box.cuh"
 
 // What is kept from group to group.
 struct Sums {
@@ -126,7 +47,7 @@ struct Window {
 
 // One row of samples and the shifts of one group; own and other point to the row.
 template <int shifts, bool is_complete>
-__device__ inline void add_row(const REAL* own, const REAL* other, int row, RowSums<NY> (&rows)[shifts], Sums& sums,
+__device__ inline void add_row(const REAL* own, const REAL* other, int row, Kept (&kept)[shifts], Sums& sums,
                                const Tile& t, const Window& window, REAL last_cut) {
   REAL mine[COLUMNS + NX - 1], theirs[COLUMNS + NX - 1 + shifts - 1];
 #pragma unroll
@@ -141,7 +62,7 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
   if (is_complete) {
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x) group[x] = {0, 0};
-    if (!has_own_difference) {
+    if (!has_difference) {
       constexpr int a = -FY * own_step_y - FX * own_step_x - FZ, b = -FY * step_y - FX * step_x - FZ;
 #pragma unroll
       for (int x = 0; x < COLUMNS; ++x) centre[x] = own[a + x * own_step_x];
@@ -171,18 +92,24 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x) s[x] = v[x];
 #endif
-    rows[k].add_row(s, t);
+    kept[k].rows.add_row(s, t);
+#if CLASSIC
+    REAL middle[COLUMNS];
+#pragma unroll
+    for (int x = 0; x < COLUMNS; ++x) middle[x] = kept[k].difference(x, d[x + NX / 2]);
+#endif
     if (!is_complete) continue;
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x) {
       bool dropped = false;
       REAL distance = s[x];
       sum_along_z<NZ>(distance, dropped, t);
-      const REAL difference = has_own_difference ? d[x] : sub(around[x + k], centre[x]);
 #if CLASSIC
+      const REAL difference = middle[x];
       const REAL w = far_weight(distance, t.scale);
       const bool counts = distance <= window.cuts[x + k] && !dropped && (is_sure || distance <= last_cut);
 #else
+      const REAL difference = has_difference ? d[x] : sub(around[x + k], centre[x]);
       const Steps steps = steps_of(!CHAINED ? max_with_zero(distance) : distance, t.scale);
       const REAL w = weight_of(steps);
       const bool counts = distance <= (is_sure ? t.cut : last_cut);
@@ -214,13 +141,13 @@ __device__ inline void add_row(const REAL* own, const REAL* other, int row, RowS
 // does not count then.
 __device__ inline void add_group(const REAL* own, const REAL* other, Sums& sums, const Tile& t, const Window& w,
                                  REAL last_cut) {
-  RowSums<NY> rows[most];
+  Kept kept[most];
 #pragma unroll
   for (int row = ROWS + NY - 2; row >= ROWS; --row)
-    add_row<most, false>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last_cut);
+    add_row<most, false>(own + row * own_step_y, other + row * step_y, row, kept, sums, t, w, last_cut);
 #pragma unroll unroll
   for (int row = ROWS - 1; row >= 0; --row)
-    add_row<most, true>(own + row * own_step_y, other + row * step_y, row, rows, sums, t, w, last_cut);
+    add_row<most, true>(own + row * own_step_y, other + row * step_y, row, kept, sums, t, w, last_cut);
 }
 
 // Leaves mean differences in shared memory; returns a bit for each voxel in doubt.
@@ -267,7 +194,7 @@ __device__ inline unsigned filter_tile(unsigned char* shared, int x0, int y0, in
           for (int g = 0; g < groups; ++g) {
             const int tx = -DX + g * few + min(g, larger_groups);
             if (CLASSIC) {
-              const int z = t.begin[2] + z0 + lane + tz, x = t.begin[0] + x0 + x1 + tx;
+              const int z = t.begin[2] + z0 + lane - first_lane + tz, x = t.begin[0] + x0 + x1 + tx;
               const bool has_plane = z >= 0 && z < t.whole[2];
 #pragma unroll
               for (int i = 0; i < COLUMNS + most_x - 1; ++i)
@@ -297,11 +224,12 @@ __device__ inline unsigned filter_tile(unsigned char* shared, int x0, int y0, in
 
   // Results pass through shared memory, so that rows are written as rows.
   __syncthreads();
-  REAL* const results = tile + (y1 * tile_x + x1) * result_step + lane;
+  REAL* const results = tile + (y1 * tile_x + x1) * result_step + lane - first_lane;
 #pragma unroll unroll
   for (int y = 0; y < ROWS; ++y)
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x) {
+      if (!has_voxel(lane)) continue;
       const Pair all = IN_PARTS ? total[y][x] : sums.get(y, x);
       results[(y * tile_x + x) * result_step] = divide(all.sum, all.weight > 0 ? all.weight : (REAL)1);
     }

@@ -17,10 +17,15 @@ constexpr int all_x = 2 * DX + 1, most_x = 7, groups = (all_x + most_x - 1) / mo
 constexpr int few = all_x / groups, larger_groups = all_x % groups, most = few + (larger_groups > 0);
 // That of what is outside: nothing passes it, not even the negative sums that noise makes.
 constexpr auto no_cut = -largest_value;
-constexpr bool has_own_difference = FX == 0 && FY == 0 && FZ == 0;
+// Is the difference of the voxels themselves at hand when their row is complete?
+constexpr bool has_difference = CLASSIC || (FX == 0 && FY == 0 && FZ == 0);
+// Of the tile's first plane of voxels: lanes are the planes of the voxels themselves, or of their patches' first samples.
+constexpr int first_lane = FIRST_LANE;
+constexpr bool is_voxels_lane = FIRST_LANE == -FZ;
+__device__ inline bool has_voxel(int lane) { return lane >= first_lane && lane < first_lane + tile_z; }
 
 struct Tile {
-  const Stored* field;     // what the tiles are cut from, with all borders
+  const REAL* field;       // what the tiles are cut from, with all borders
   Index field_y, field_z;  // elements from row to row, plane to plane
   int field_nx, field_ny, field_nz;
   const Stored* image;  // the voxels to filter
@@ -46,19 +51,17 @@ struct Pair {
   REAL weight, sum;
 };
 
-// Into shared memory, converted where types differ. Floats go there by themselves on cards that can: a thread has all of
-// its copies under way at once, until wait_for_copies().
-template <class T, class From>
-__device__ inline void copy(T* to, const From* from) {
-  *to = T(*from);
-}
+// Into shared memory. Values go there by themselves on cards that can: a thread has all of its copies under way at once,
+// until wait_for_copies().
 #if __CUDA_ARCH__ >= 800
-__device__ inline void copy(float* to, const float* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+__device__ inline void copy(REAL* to, const REAL* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
+               "n"((int)sizeof(REAL))
                : "memory");
 }
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #else
+__device__ inline void copy(REAL* to, const REAL* from) { *to = *from; }
 __device__ inline void wait_for_copies() {}
 #endif
 

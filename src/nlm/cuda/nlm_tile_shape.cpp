@@ -3,17 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 
-#include "spinloom/nlm/tiers.hpp"
+#include "nlm/cuda/nlm_pairs.hpp"
 
-namespace spinloom {
-namespace {
-std::atomic<NlmDouble> asked_for{NlmDouble::by_card};
-}
-void set_nlm_double(NlmDouble how) { asked_for = how; }
-
-namespace cuda {
+namespace spinloom::cuda {
 
 extern const KernelSource nlm_tile_source, nlm_march_source, nlm_decide_source;
 
@@ -54,23 +47,19 @@ bool fit_spans(const NlmProblem& p, std::size_t most_bytes, TileShape& s) {
   return false;
 }
 
-/// An operation on pairs of floats takes some ten of theirs, of which half a dozen hide behind loads and shuffles.
-bool takes_pairs(const DeviceFacts& card) {
-  const NlmDouble how = asked_for;
-  return how == NlmDouble::pairs || (how == NlmDouble::by_card && card.single_to_double >= 16);
-}
-
 /// Measured on an H200: code of 16 kB or less keeps the instruction cache, and 16 warps hide most waits.
 template <class Real>
 TileShape wanted_shape(const DeviceFacts& card, const NlmProblem& p) {
   const Index samples = p.samples(3);
   const bool is_double = std::is_same_v<Real, double>;
-  if (is_double && takes_pairs(card)) {
+  if (takes_pairs<Real>(card, p)) {
     if (p.axes == 2) return {2, 1, 8, 1, 1, 1, 0, 0, true, false, true};
     return {2, 4, 4, 2, 1, 1, 0, 0, true, false, true};
   }
   if (p.axes == 2) return {4, 1, 8, 1, 1, 2, 0, 0, false, false};
   if (is_double) return {2, 4, 4, 2, 4, samples > 2 ? 1 : 2, 0, 0, false, false};
+  if (p.mode == NlmMode::classic && samples == 3 && p.samples(2) <= 3)
+    return {3, 6, 4, 2, 3, 2, 0, 0, true, false};
   if (p.mode == NlmMode::classic) return {2, 4, 4, 2, 4, samples > 3 ? 1 : 2, 0, 0, false, false};
   if (samples == 2) return {3, 6, 2, 2, 6, 4, 0, 0, false, false};
   if (samples == 4) return {2, 4, 4, 2, 4, 2, 0, 0, false, false};
@@ -121,12 +110,11 @@ template <class Real>
 const KernelInstance& instance_of(const KernelSource& source, const NlmProblem& p, const TileShape& s) {
   const Roles r(p);
   const bool is_classic = p.mode == NlmMode::classic;
-  std::vector<std::string> defines = {std::is_same_v<Real, float> ? "REAL=float"
-                                      : s.pairs                   ? "REAL=Two"
-                                                                  : "REAL=double",
-                                      fmt::format("CLASSIC={:d}", is_classic),
-                                      fmt::format("CHAINED={:d}", !is_classic && std::is_same_v<Real, float>),
-                                      fmt::format("IN_PARTS={:d}", in_parts(p))};
+  std::vector<std::string> defines = {
+      real_define<Real>(s.pairs), fmt::format("CLASSIC={:d}", is_classic),
+      fmt::format("CHAINED={:d}", !is_classic && std::is_same_v<Real, float>),
+      fmt::format("IN_PARTS={:d}", in_parts(p)),
+      fmt::format("FIRST_LANE={}", is_classic || s.marches ? -p.first_sample(r.z) : 0)};
   for (const auto& [name, axis] : {std::pair{'X', r.x}, {'Y', r.y}, {'Z', r.z}}) {
     defines.push_back(fmt::format("N{}={}", name, p.samples(axis)));
     defines.push_back(fmt::format("F{}={}", name, p.first_sample(axis)));
@@ -159,5 +147,4 @@ const KernelInstance& decide_instance(const NlmProblem& p, const TileShape& s) {
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)
 
-}  // namespace cuda
-}  // namespace spinloom
+}  // namespace spinloom::cuda

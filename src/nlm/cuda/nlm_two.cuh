@@ -42,6 +42,9 @@ __device__ inline Two divide(Two a, Two b) {
 __device__ inline Two shuffle_down(Two v, int lanes) {
   return {__shfl_down_sync(0xffffffffu, v.high, lanes), __shfl_down_sync(0xffffffffu, v.low, lanes)};
 }
+__device__ inline Two shuffle_up(Two v, int lanes) {
+  return {__shfl_up_sync(0xffffffffu, v.high, lanes), __shfl_up_sync(0xffffffffu, v.low, lanes)};
+}
 __device__ inline Two max_with_zero(Two v) { return v.high < 0 ? Two(0) : v; }
 
 // Steps of the exponential in distance * scale, and the weight after so many: single precision has all its 20 bits.

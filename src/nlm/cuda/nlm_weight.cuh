@@ -12,6 +12,8 @@ __device__ inline double fused(double a, double b, double c) { return __fma_rn(a
 __device__ inline double divide(double a, double b) { return __ddiv_rn(a, b); }
 __device__ inline float shuffle_down(float v, int lanes) { return __shfl_down_sync(0xffffffffu, v, lanes); }
 __device__ inline double shuffle_down(double v, int lanes) { return __shfl_down_sync(0xffffffffu, v, lanes); }
+__device__ inline float shuffle_up(float v, int lanes) { return __shfl_up_sync(0xffffffffu, v, lanes); }
+__device__ inline double shuffle_up(double v, int lanes) { return __shfl_up_sync(0xffffffffu, v, lanes); }
 __device__ inline float max_with_zero(float v) { return fmaxf(v, 0.0f); }
 // By its words: the units for doubles have enough to do.
 __device__ inline double max_with_zero(double v) {
