@@ -158,7 +158,7 @@ struct Simd<R, R> {
     else
       return _mm256_sqrt_pd(a);
 #else
-    Pack r;
+    Pack r{};
     for (int l = 0; l < lanes; ++l)
       if constexpr (sizeof(R) == 4)
         r[l] = __builtin_sqrtf(a[l]);
