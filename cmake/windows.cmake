@@ -4,7 +4,9 @@ if(MSVC)
     "integers; see docs/windows.md")
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC does not keep the stack aligned to 32 bytes there, but moves vectors of AVX as if it did (GCC's bug 54412).
-  add_compile_options(-Wa,-muse-unaligned-vector-move)
+  # And it reckons with the registers that an inline function leaves alone, where the linker may take that function from a file
+  # that was compiled with other options; static libraries that are linked here have to be compiled without this, too.
+  add_compile_options(-fno-ipa-ra -Wa,-muse-unaligned-vector-move)
 else()
   message(WARNING "On Windows spinloom was built by GCC of MinGW-w64 only; ${CMAKE_CXX_COMPILER_ID} was never tried")
 endif()

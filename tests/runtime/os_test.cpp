@@ -232,8 +232,9 @@ TEST(OsArithmetic, FusesMultiplyAndAddWithOneRounding) {
   EXPECT_EQ(fused(0x1p-600, 0x1.8p-475, 0.0), 0x1p-1074);
   EXPECT_TRUE(std::isinf(fused(0x1p1000, 0x1p24, 0.0)));
   EXPECT_EQ(fused(0x1p1000, 0x1p24, -0x1p1023), 0x1p1023);
-  EXPECT_EQ(fused(1 + 0x1p-12f, 1 - 0x1p-12f, 0x1p-100f), 1.0f);
-  EXPECT_EQ(fused(1 + 0x1p-12f, 1 - 0x1p-12f, -0x1p-100f), 1 - 0x1p-24f);
+  const float c = 1 + 0x1p-12f;  // its square is half way between 1 + 2^-11 and the next float
+  EXPECT_EQ(fused(c, c, 0x1p-100f), 1 + 0x1p-11f + 0x1p-23f);
+  EXPECT_EQ(fused(c, c, -0x1p-100f), 1 + 0x1p-11f);
   std::mt19937_64 random(std::random_device{}());
   for (int i = 0; i < 10'000; ++i) {
     const double x = std::ldexp(static_cast<double>(random() >> 11), -53),

@@ -138,7 +138,7 @@ struct Simd<R, R> {
     else
       return _mm256_fmadd_pd(a, b, c);
 #else
-    Pack r;
+    Pack r{};
     for (int l = 0; l < lanes; ++l)
       if constexpr (sizeof(R) == 4)
         r[l] = __builtin_fmaf(a[l], b[l], c[l]);
@@ -159,7 +159,7 @@ struct Simd<R, R> {
     else
       return _mm256_sqrt_pd(a);
 #else
-    Pack r;
+    Pack r{};
     for (int l = 0; l < lanes; ++l)
       if constexpr (sizeof(R) == 4)
         r[l] = __builtin_sqrtf(a[l]);

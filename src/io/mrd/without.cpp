@@ -6,10 +6,9 @@ namespace spinloom {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path) {
-  throw BackendUnavailable(
-      "MRD", path +
-                 ": this build of spinloom is without HDF5, which MRD files take; use NIfTI, npy or "
-                 "cfl, or build it with SPINLOOM_MRD=ON");
+  throw FormatError(path +
+                    ": MRD files take HDF5, which this build of spinloom is without; use NIfTI, npy or cfl, or build it with "
+                    "SPINLOOM_MRD=ON");
 }
 
 }  // namespace
