@@ -73,9 +73,9 @@ void NlmFilter<Real>::filter(const NlmSlab<Real>& slab, const std::function<void
   const double values_unit = !has_guide                       ? distances.unit
                              : in_pairs && largest_.value > 0 ? std::ldexp(1.0, -std::ilogb(largest_.value))
                                                               : 1.0;
-  const bool is_tiled = can_be_tiled<Real>(context_, problem_, is_plain_);
+  const bool is_tiled = can_be_tiled<Real>(context_, problem_, is_plain_, in_pairs);
   if (is_tiled) {
-    auto kernels = tiles_kernels<Real>(context_, problem_);
+    auto kernels = tiles_kernels<Real>(context_, problem_, in_pairs);
     kernels.push_back(&nlm_pad_kernel<Real>(in_pairs));
     context_.modules().prepare(kernels);
   }
