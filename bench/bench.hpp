@@ -18,6 +18,7 @@ struct BenchRequest {
   spinloom::Index coils = 0;
   std::string stencil;
   int repetitions = 0;
+  int ranks = 0;
   spinloom::Index patch_size = 0, patch_distance = 0;
   bool has_off_resonance = false;
   std::vector<double> tolerances;
@@ -38,7 +39,8 @@ enum BenchOptions : unsigned {
   takes_patch = 256,
   takes_off_resonance = 512,
   takes_tolerances = 2048,
-  shares_gpus = 1024
+  shares_gpus = 1024,
+  takes_ranks = 4096
 };
 
 struct BenchResult {
@@ -64,6 +66,7 @@ BenchResult bench_normal_cuda(const BenchRequest& request);
 BenchResult bench_nufft(const BenchRequest& request);
 BenchResult bench_poisson(const BenchRequest& request);
 BenchResult bench_ranks(const BenchRequest& request);
+BenchResult bench_ranks_cuda(const BenchRequest& request);
 BenchResult bench_stencil(const BenchRequest& request);
 BenchResult bench_stencil_cuda(const BenchRequest& request);
 std::vector<std::string> stencil_bench_names();  ///< what bench_stencil accepts as `stencil`

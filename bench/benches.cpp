@@ -20,8 +20,11 @@ const std::vector<Bench>& benches() {
        takes_matrix | takes_stencil | runs_on_gpu, bench_stencil},
       {"poisson", "a Poisson problem solved by multigrid, and a cycle's cost in plain sweeps", takes_matrix,
        bench_poisson},
-      {"ranks", "a grid shared by the processes of mpirun against as many threads", takes_matrix,
-       bench_ranks},
+      {"ranks",
+       "a grid shared by the processes of mpirun against as many threads; on GPUs a block of --matrix for "
+       "each "
+       "rank against one rank with one block",
+       takes_matrix | takes_ranks | runs_on_gpu | shares_gpus, bench_ranks},
   };
   return all;
 }

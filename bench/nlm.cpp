@@ -1,6 +1,5 @@
 #include "spinloom/nlm/nlm.hpp"
 
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include "spinloom/nlm/tiers.hpp"
 #include "spinloom/runtime/array.hpp"
 #include "spinloom/runtime/cuda.hpp"
+#include "spinloom/runtime/process.hpp"
 #include "spinloom/runtime/threads.hpp"
 
 namespace {
@@ -93,13 +93,6 @@ Index bytes_of(const Array<Real>& image) {
   return image.size() * Index{sizeof(Real)};
 }
 
-/// Of the process so far.
-Index peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return Index{usage.ru_maxrss} * 1024;
-}
-
 template <class Real>
 Json measure_nlm(const Figure& f, const Array<Real>& image, Index patch, Index distance, int repetitions) {
   NlmOptions options = options_of(f.mode, patch, distance);
@@ -130,7 +123,7 @@ Json measure_nlm(const Figure& f, const Array<Real>& image, Index patch, Index d
                         std::is_same_v<Real, float> && patch == 3 && matrix.size() == 3;
   // 13 vector operations for each pair, at the rate at which multiply-adds count two.
   if (is_fused) figure["share_of_floor"] = figure["pairs_per_second"].get<double>() * 13 / peak_flops();
-  if (f.device.kind == DeviceKind::cpu) figure["memory_beside_images"] = peak_memory() - 2 * bytes_of(image);
+  if (f.device.kind == DeviceKind::cpu) figure["memory_beside_images"] = peak_memory_bytes() - 2 * bytes_of(image);
   return figure;
 }
 

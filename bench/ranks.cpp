@@ -91,6 +91,9 @@ struct Variant {
 }  // namespace
 
 BenchResult bench_ranks(const BenchRequest& request) {
+  if (request.device.kind == DeviceKind::cuda) return bench_ranks_cuda(request);
+  if (request.ranks > 0)
+    throw ArgumentError("bench ranks: --ranks is for GPUs; elsewhere mpirun -n says how many");
   if (launched_ranks() < 2)
     throw ArgumentError("bench ranks: compares processes; start it by mpirun -n 2 spinloom bench ranks");
   const Communicator c = make_mpi_communicator();

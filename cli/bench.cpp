@@ -52,6 +52,7 @@ void refuse_unused(const CLI::App& app, const Bench& bench) {
                                                   {"--patch-distance", takes_patch},
                                                   {"--off-resonance", takes_off_resonance},
                                                   {"--tolerance", takes_tolerances},
+                                                  {"--ranks", takes_ranks},
                                                   {"--stencil", takes_stencil}};
   for (const auto& [name, bit] : all)
     if (app.count(name) > 0 && !(bench.options & bit))
@@ -100,6 +101,9 @@ Command add_bench(CLI::App& program) {
                   "tolerances to measure, one after another; 1e-3,1e-4,1e-5 without it")
       ->delimiter(',')
       ->check(CLI::Range(1e-14, 0.5));
+  app->add_option("--ranks", options->request.ranks,
+                  "ranks that take the GPUs in turn; 2, or as many as GPUs are named")
+      ->check(CLI::Range(1, 64));
   app->add_option("--stencil", options->request.stencil, "stencil to measure, or all; 7-point without it")
       ->check(CLI::IsMember(stencil_bench_names()));
   std::vector<std::string> rungs;

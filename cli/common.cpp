@@ -32,7 +32,7 @@ void declare_common(CLI::App& command, Common& common, unsigned parts) {
     command
         .add_option("--device", common.device,
                     takes_several
-                        ? "auto, cpu, reference, cuda[:N], or several GPUs that share the coils: cuda:N,M"
+                        ? "auto, cpu, reference, cuda[:N], or several GPUs that share the work: cuda:N,M"
                         : "auto, cpu, reference or cuda[:N]")
         ->check([=](const std::string& word) {
           try {

@@ -1,11 +1,12 @@
 #include "console.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
 #include <memory>
+
+#include "spinloom/runtime/process.hpp"
 
 namespace {
 
@@ -52,7 +53,7 @@ spinloom::Log Console::log() const {
 
 spinloom::Progress Console::progress() const {
   if (quiet_) return {};
-  const bool terminal = isatty(STDERR_FILENO);
+  const bool terminal = spinloom::stderr_is_terminal();
   auto last = std::make_shared<std::pair<std::string, int>>("", -1);
   return [=](const std::string& stage, double fraction, const std::string& detail) {
     const int step =

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <charconv>
 
@@ -7,6 +6,7 @@
 #include "denoise_run.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/hardware.hpp"
+#include "spinloom/runtime/process.hpp"
 
 namespace {
 
@@ -43,12 +43,6 @@ DenoiseDone denoise(const DenoiseOptions& o, spinloom::Device device) {
                         : denoise_slabs<float>(o, limit, *reader, sample.dtype, plan);
 }
 
-std::int64_t peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
-}
-
 void run(const DenoiseOptions& o) {
   const spinloom::Device device = o.start(Common::Gpu::accepted);
   const DenoiseDone done = denoise(o, device);
@@ -66,7 +60,7 @@ void run(const DenoiseOptions& o) {
                      {"slabs", done.slabs},
                      {"seconds", done.seconds},
                      {"voxels_per_second", voxels / done.seconds},
-                     {"memory_bytes", peak_memory()}};
+                     {"memory_bytes", spinloom::peak_memory_bytes()}};
   o.console().result(
       json, fmt::format("{}: sigma {:.4g}, h {:.4g}, {:.3g} s, {:.3g} million voxels per second", o.output,
                         n.sigma, n.h, done.seconds, 1e-6 * voxels / done.seconds));

@@ -1,6 +1,5 @@
-#include <csignal>
+#include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <new>
 
 #include "commands.hpp"
@@ -8,6 +7,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/io/output_file.hpp"
+#include "spinloom/runtime/process.hpp"
 #include "spinloom_version.hpp"
 
 namespace {
@@ -16,13 +16,12 @@ constexpr int exit_failure = 1, exit_usage = 2, exit_interrupted = 130;
 
 /// The first signal asks the work to stop; a later one stops the process, and even then leaves no file behind. One
 /// request may come twice at once, to the process and to its group, as timeout(1) sends it: that counts as one.
-extern "C" void on_signal(int) {
-  static timespec first{};
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+void on_stop_request() {
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point first{};
+  const Clock::time_point now = Clock::now();
   if (spinloom::interrupt_requested()) {
-    const double seconds = double(now.tv_sec - first.tv_sec) + 1e-9 * double(now.tv_nsec - first.tv_nsec);
-    if (seconds < 0.3) return;
+    if (now - first < std::chrono::milliseconds(300)) return;
     spinloom::remove_temporary_files();
     std::_Exit(exit_interrupted);
   }
@@ -39,12 +38,7 @@ int fail(const std::string& who, std::string what, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe becomes a write error, with a message
-  std::signal(SIGXFSZ, SIG_IGN);  // so does a file-size limit that is reached
+  spinloom::catch_stop_requests(on_stop_request);
 
   CLI::App program{"spinloom: measured signals to clean 3D volumes", "spinloom"};
   program.set_version_flag("--version", "spinloom " SPINLOOM_VERSION);
@@ -55,9 +49,12 @@ int main(int argc, char** argv) {
       add_convert(program), add_bench(program),
   };
 
+  const std::vector<std::string> arguments = spinloom::program_arguments(argc, argv);
+  std::vector<const char*> words;
+  for (const std::string& argument : arguments) words.push_back(argument.c_str());
   const Command* chosen = nullptr;
   try {
-    program.parse(argc, argv);
+    program.parse(static_cast<int>(words.size()), words.data());
     for (const Command& command : commands)
       if (command.app->parsed()) chosen = &command;
     chosen->run();
@@ -67,8 +64,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::Error& e) {
     std::string who = "spinloom", what = e.what();
     while (!what.empty() && what.back() == '\n') what.pop_back();  // CLI11 ends some texts by one
-    if (chosen == nullptr && argc > 1 && program.get_subcommands().empty())
-      what = "'" + std::string(argv[1]) + "' is no command";
+    if (chosen == nullptr && words.size() > 1 && program.get_subcommands().empty())
+      what = "'" + arguments[1] + "' is no command";
     for (const Command& command : commands)
       if (command.app->parsed()) who += " " + command.app->get_name();
     return fail(who, what + "; see " + who + " --help", exit_usage);

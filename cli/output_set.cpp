@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace fs = std::filesystem;
 
@@ -23,9 +24,9 @@ std::string OutputSet::add_cfl(const std::string& base) {
 void OutputSet::commit() {
   std::error_code error;
   for (const Pair& pair : pairs_) {
-    fs::rename(pair.written_header, pair.temporary_header, error);
+    fs::rename(spinloom::to_path(pair.written_header), spinloom::to_path(pair.temporary_header), error);
     if (error) {
-      fs::remove(pair.written_header, error);
+      fs::remove(spinloom::to_path(pair.written_header), error);
       throw spinloom::FileError(
           fmt::format("{}: cannot be renamed: {}", pair.written_header, error.message()));
     }
@@ -33,12 +34,12 @@ void OutputSet::commit() {
   std::vector<std::string> created;
   try {
     for (const auto& file : files_) {
-      const bool is_new = !fs::exists(file->path(), error);
+      const bool is_new = !fs::exists(spinloom::to_path(file->path()), error);
       file->commit();
       if (is_new) created.push_back(file->path());
     }
   } catch (...) {
-    for (const std::string& path : created) fs::remove(path, error);
+    for (const std::string& path : created) fs::remove(spinloom::to_path(path), error);
     throw;
   }
 }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 #include "spinloom/io/mosaic.hpp"
 #include "spinloom/io/png.hpp"
 #include "spinloom/io/report.hpp"
@@ -22,7 +23,7 @@ std::string without_ending(const std::string& path) {
 namespace {
 
 std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(spinloom::to_path(path), std::ios::binary);
   std::ostringstream bytes;
   bytes << file.rdbuf();
   return bytes.str();
@@ -41,15 +42,16 @@ Report::Table table_of(const std::string& title, const Json& object) {
 
 ReconReport::Folder::Folder(const std::string& p) : path(p) {
   std::error_code error, ignored;
-  is_new = std::filesystem::create_directories(path, error);
-  if (!std::filesystem::is_directory(path, ignored))
+  is_new = std::filesystem::create_directories(spinloom::to_path(path), error);
+  if (!std::filesystem::is_directory(spinloom::to_path(path), ignored))
     throw FileError(fmt::format("{}: cannot be made as a folder for the report: {}", path,
                                 error ? error.message() : std::string("a file of that name is in the way")));
 }
 
 ReconReport::Folder::~Folder() {
   std::error_code ignored;
-  if (is_new && std::filesystem::is_empty(path, ignored)) std::filesystem::remove(path, ignored);
+  if (is_new && std::filesystem::is_empty(spinloom::to_path(path), ignored))
+    std::filesystem::remove(spinloom::to_path(path), ignored);
 }
 
 ReconReport::ReconReport(const std::string& folder, OutputFile::Existing existing)

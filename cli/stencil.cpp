@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "commands.hpp"
 #include "spinloom/core/error.hpp"
 #include "stencil_command.hpp"
@@ -31,7 +33,7 @@ constexpr const char* schedules =
     "cuda march, then block=XxY rows=N depth=N points=N ahead=N unroll=N shuffle. It changes the speed and "
     "not one bit of the result.\n";
 
-enum Parts : unsigned { with_schedule = 1, with_params = 2, on_gpus = 4 };
+enum Parts : unsigned { with_schedule = 1, with_values = 2, on_gpus = 4, on_ranks = 8 };
 
 CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* what,
                   const std::string& example, unsigned parts) {
@@ -39,8 +41,12 @@ CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* wh
   std::vector<std::string> names;
   for (const auto& info : st::builtins()) names.push_back(info.name);
   app->footer(list_of_stencils() + ((parts & with_schedule) != 0 ? schedules : "") + "Example: " + example);
-  app->add_option("NAME", o.name, "stencil, see below")->required()->check(CLI::IsMember(names));
-  app->add_option("--matrix", o.matrix, "points, Z,Y,X or Y,X as the stencil has it")->capture_default_str();
+  auto* name_option = app->add_option("NAME", o.name, "stencil, see below")->check(CLI::IsMember(names));
+  app->add_option("--expression", o.expression,
+                  "a stencil of your own instead, such as 'next(u) = u(0,0,0) + dt * (u(0,0,1) - u(0,0,-1))'")
+      ->excludes(name_option);
+  app->add_option("--matrix", o.matrix,
+                  "points, Z,Y,X or Y,X as the stencil has it; 256,256,256 unless given");
   app->add_option("--boundary", o.boundary,
                   "all faces: none, 'dirichlet VALUE', 'neumann SLOPE', periodic, reflect or clamp")
       ->capture_default_str();
@@ -49,11 +55,26 @@ CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* wh
       ->capture_default_str();
   if ((parts & with_schedule) != 0)
     app->add_option("--schedule", o.schedule, "how the steps are carried out")->capture_default_str();
-  if ((parts & with_params) != 0)
-    app->add_option("--param", o.params, "values of the stencil's parameters, in order");
+  if ((parts & with_values) != 0) {
+    o.otherwise = std::nan("");
+    app->add_option("--param", o.params, "values of the stencil's parameters, in order, or NAME=VALUE");
+    app->add_option(
+        "--input", o.inputs,
+        "FIELD=FILE, an image (NIfTI, npy, ..) that the field starts from; FILE alone: the first field. "
+        "Without any, fields start from a block of ones in the middle");
+    app->add_option("-o,--output", o.outputs,
+                    "FIELD=FILE, where a field is written in the end (.npy, .nii, .nii.gz, .cfl)");
+  }
   o.device = "cpu";
-  declare_common(*app, o, with_threads | ((parts & on_gpus) != 0 ? with_device : 0u));
+  const unsigned devices = (parts & on_ranks) != 0  ? with_several_devices
+                           : (parts & on_gpus) != 0 ? with_device
+                                                    : 0u;
+  declare_common(*app, o, with_threads | devices | ((parts & with_values) != 0 ? with_force : 0u));
   return app;
+}
+
+std::vector<spinloom::Device> one_device(const Options& o, bool is_model) {
+  return {o.start(is_model ? Common::Gpu::refused : Common::Gpu::accepted)};
 }
 
 /// Texts that are not what they should be are wrong usage.
@@ -84,10 +105,10 @@ Command add_stencil(CLI::App& program) {
   };
   ran->schedule = "naive";
   auto* run =
-      declare(*app, *ran, "run", "Run a built-in stencil from a block of ones and print what became of it",
+      declare(*app, *ran, "run", "Run a stencil on images or on a block of ones, and print what became of it",
               "spinloom stencil run 7-point --matrix 512,512,512 --steps 100 --schedule 'diamond width=32 "
               "planes=4 prefetch'",
-              with_schedule | with_params | on_gpus);
+              with_schedule | with_values | on_ranks);
   steps(run, *ran, 0, "steps");
   const auto run_on_ranks = declare_stencil_ranks(*run);
   modelled->schedule = "best";
@@ -107,10 +128,17 @@ Command add_stencil(CLI::App& program) {
   tune->add_flag("--fresh", tuned->is_fresh, "try again what was found before");
   return {app, [=] {
             const auto chosen = run->parsed() ? ran : model->parsed() ? modelled : tuned;
-            chosen->where = chosen->start(model->parsed() ? Common::Gpu::refused : Common::Gpu::accepted);
+            if (chosen->name.empty() && chosen->expression.empty())
+              throw CLI::RequiredError("NAME or --expression");
+            const auto devices = run->parsed() ? ran->start_several() : one_device(*chosen, model->parsed());
+            chosen->where = devices.front();
             const Console console = chosen->console();
-            if (run->parsed() && run_on_ranks({ran->name, ran->matrix, ran->schedule, ran->boundary,
-                                               ran->precision, ran->steps, ran->params, ran->where},
+            const auto source = stencil_command::find_source(chosen->name, chosen->expression);
+            if (run->parsed() && run_on_ranks({source, ran->matrix.empty() ? "256,256,256" : ran->matrix,
+                                               ran->schedule, ran->boundary, ran->precision, ran->steps,
+                                               param_values(source, ran->params, ran->otherwise), devices,
+                                               ran->device == "cuda" || ran->device == "auto",
+                                               !ran->inputs.empty() || !ran->outputs.empty()},
                                               console))
               return;
             require_texts(*chosen);
@@ -120,7 +148,7 @@ Command add_stencil(CLI::App& program) {
                   json,
                   fmt::format("{} by '{}': {} steps in {:.3g} s, {:.3g} GLUP/s; sum {:.6g}, min {:.6g}, max "
                               "{:.6g}",
-                              ran->name, json["schedule"].get<std::string>(), ran->steps,
+                              source.name, json["schedule"].get<std::string>(), ran->steps,
                               json["seconds"].get<double>(), json["glups"].get<double>(),
                               json["fields"][0]["sum"].get<double>(), json["fields"][0]["min"].get<double>(),
                               json["fields"][0]["max"].get<double>()));

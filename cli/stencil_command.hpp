@@ -1,8 +1,11 @@
 #pragma once
+#include <map>
+
 #include "common.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/stepper.hpp"
 #include "spinloom/stencil/tuner.hpp"
+#include "stencil_source.hpp"
 
 /// What the commands under `spinloom stencil` share.
 namespace stencil_command {
@@ -11,23 +14,32 @@ namespace st = spinloom::stencil;
 using spinloom::Index;
 
 struct Options : Common {
-  std::string name, matrix = "256,256,256", schedule, boundary = "dirichlet 0", precision = "double";
+  std::string name, expression;  ///< one of the two
+  std::string matrix, schedule, boundary = "dirichlet 0", precision = "double";
   Index steps = 10;
-  std::vector<double> params;
+  std::vector<std::string> params, inputs, outputs;
+  double otherwise =
+      0.1;  ///< value of a parameter that has no default: speed does not depend on it. NaN: refuse
   bool has_measured = false, is_fresh = false;
   spinloom::Device where;  ///< what --device came to
+  spinloom::Shape shape() const { return parse_matrix("--matrix", matrix.empty() ? "256,256,256" : matrix); }
 };
 
 /// The stencil and its grids; each command makes what it needs of them.
 template <class T>
 struct Case {
+  Source source;
   std::vector<st::Kernel<T>> kernels;
   st::GridProblem problem;
   std::vector<double> params;
   st::GridLayout layout;
 
-  explicit Case(const Options& o) : kernels(st::builtin_kernels<T>(o.name)) {
-    problem.shape = parse_matrix("--matrix", o.matrix);
+  explicit Case(const Options& o) : Case(o, o.shape()) {}
+  Case(const Options& o, const spinloom::Shape& shape)
+      : source(find_source(o.name, o.expression)),
+        kernels(source.kernels<T>()),
+        params(param_values(source, o.params, o.otherwise)) {
+    problem.shape = shape;
     int fields = 0;
     for (const auto& k : kernels) {
       const st::Halo one(k.view().reach());
@@ -43,26 +55,27 @@ struct Case {
     st::Boundaries faces{{boundary, boundary, boundary}, {boundary, boundary, boundary}};
     if (problem.shape.size() == 2) faces.low[1] = faces.high[1] = {};
     problem.fields.assign(static_cast<std::size_t>(fields), faces);
-    const auto& known = st::find_builtin(o.name).params;
-    for (std::size_t p = 0; p < known.size(); ++p)
-      params.push_back(p < o.params.size() ? o.params[p] : known[p].second);
   }
 };
 
-/// Grids of a case: a bump in the middle of field 0; the other fields are 0.1, below the wave equation's limit of
-/// stability.
+/// Grids of a case: the values given, by field; without any, a bump in the middle of field 0, and 0.1 in the other
+/// fields, below the wave equation's limit of stability. What came before is at first the same.
 template <class T>
 struct Grids {
   std::vector<st::Grid<T>> grids;
   std::vector<st::FieldGrids<T>> bound;
 
-  Grids(const Case<T>& c, const st::Boundary& boundary) {
+  Grids(const Case<T>& c, const st::Boundary& boundary, const std::map<int, spinloom::Array<T>>& given = {}) {
     const auto& shape = c.problem.shape;
     grids.reserve(2 * c.problem.fields.size());
     for (int f = 0; f < static_cast<int>(c.problem.fields.size()); ++f) {
       const auto add = [&]() -> st::Grid<T>& {
         grids.emplace_back(shape, c.problem.halo, boundary, c.problem.device);
         auto& g = grids.back();
+        if (!given.empty()) {
+          if (const auto found = given.find(f); found != given.end()) g.assign(found->second.view());
+          return g;
+        }
         const auto& n = g.layout().n;
         const auto value = [n, f](Index z, Index y, Index x) {
           const bool inside = std::abs(2 * z + 1 - n[0]) * 4 <= n[0] + 3 &&

@@ -115,7 +115,7 @@ std::pair<Json, std::string> model_case(const Options& o, const Console& console
   in.in_core = st::measure_in_core(c.kernels, c.layout.n[2], in.schedule);
   in.in_cache = st::measure_in_cache(c.kernels, c.layout, in.schedule, in.machine);
   st::Prediction p = st::predict(in);
-  Json json = {{"stencil", o.name},
+  Json json = {{"stencil", c.source.name},
                {"expression", to_string(*c.kernels[0].definition)},
                {"instructions", c.kernels[0].rows.target},
                {"matrix", c.problem.shape},
@@ -123,9 +123,9 @@ std::pair<Json, std::string> model_case(const Options& o, const Console& console
                {"schedule", to_string(in.schedule)},
                {"steps", o.steps},
                {"threads", in.machine.threads}};
-  std::string text = fmt::format("{} by '{}', {}, {} points, {} threads\n\n", o.name, to_string(in.schedule),
-                                 sizeof(T) == 4 ? "float32" : "float64", spinloom::to_string(c.problem.shape),
-                                 in.machine.threads);
+  std::string text = fmt::format("{} by '{}', {}, {} points, {} threads\n\n", c.source.name,
+                                 to_string(in.schedule), sizeof(T) == 4 ? "float32" : "float64",
+                                 spinloom::to_string(c.problem.shape), in.machine.threads);
   if (!o.has_measured) {
     json["machine"] = machine_json(in.machine, meter.caches_known());
     json.update(prediction_json(in, p));

@@ -4,8 +4,10 @@
 
 #include <chrono>
 
+#include "spinloom/core/devices.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/domain_stepper.hpp"
@@ -47,8 +49,7 @@ spinloom::Shape parse_split(const std::string& text) {
 /// The same start as on one rank: a bump in the middle of field 0, 0.1 in the others.
 template <class T>
 Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, const Console& console) {
-  const st::BuiltinInfo& info = st::find_builtin(what.name);
-  const auto kernels = st::builtin_kernels<T>(what.name);
+  const auto kernels = what.source.kernels<T>();
   spinloom::Shape shape;
   st::Boundary boundary;
   st::Schedule schedule;
@@ -56,16 +57,15 @@ Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, 
   std::vector<st::DomainGrid<T>> grids;
   std::vector<st::DomainFields<T>> fields;
   std::unique_ptr<st::DomainStepper<T>> stepper;
+  const spinloom::Device device = what.devices[static_cast<std::size_t>(c.rank()) % what.devices.size()];
+  const bool on_gpu = device.kind == spinloom::DeviceKind::cuda;
   c.agree([&] {
     shape = parse_matrix("--matrix", what.matrix);
     boundary = as_option("--boundary", [&] { return st::parse_boundary(what.boundary); });
     schedule = as_option("--schedule", [&] { return st::parse_schedule(what.schedule); });
-    if (what.params.size() > info.params.size())
-      throw spinloom::ArgumentError(fmt::format("stencil run: {} values of --param, {} has {}",
-                                                what.params.size(), what.name, info.params.size()));
     if (kernels[0].definition->rank != static_cast<int>(shape.size()))
-      throw spinloom::ArgumentError(fmt::format("{} is written for {} axes, --matrix has {}", what.name,
-                                                kernels[0].definition->rank, shape.size()));
+      throw spinloom::ArgumentError(fmt::format("{} is written for {} axes, --matrix has {}",
+                                                what.source.name, kernels[0].definition->rank, shape.size()));
     const bool is_periodic = boundary.kind == st::Boundary::Kind::periodic;
     st::DomainOptions options{{}, {is_periodic, is_periodic, is_periodic}};
     if (!how.split.empty()) options.split = parse_split(how.split);
@@ -76,7 +76,7 @@ Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, 
     const auto n = st::make_layout(shape, {}, 1).n;
     for (int f = 0; f < count; ++f) {
       const auto add = [&]() -> st::DomainGrid<T>& {
-        grids.emplace_back(*domain, boundary);
+        grids.emplace_back(*domain, boundary, device);
         grids.back().fill([n, f](Index z, Index y, Index x) {
           const bool inside = std::abs(2 * z + 1 - n[0]) * 4 <= n[0] + 3 &&
                               std::abs(2 * y + 1 - n[1]) * 4 <= n[1] + 3 &&
@@ -96,22 +96,24 @@ Json run(const StencilRun& what, const RankOptions& how, const Communicator& c, 
       kernels, fields, schedule,
       how.exchange == "blocking" ? st::Exchanging::blocking : st::Exchanging::overlapped);
   Json params = Json::object();
-  for (std::size_t p = 0; p < info.params.size(); ++p) {
-    const double value = p < what.params.size() ? what.params[p] : info.params[p].second;
-    stepper->set(static_cast<int>(p), value);
-    params[info.params[p].first] = value;
+  for (std::size_t p = 0; p < what.params.size(); ++p) {
+    stepper->set(static_cast<int>(p), what.params[p]);
+    params[what.source.params[p].first] = what.params[p];
   }
+  spinloom::synchronize(device);
   c.barrier();
   const auto begin = std::chrono::steady_clock::now();
   stepper->run(what.steps, c.rank() == 0 ? console.progress() : spinloom::Progress{});
+  spinloom::synchronize(device);
   c.barrier();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Json results = Json::array();
   for (const auto& f : fields) results.push_back(stencil_command::summary(f.current->gather()));
   const double points = double(spinloom::count(shape)) * double(what.steps) * double(kernels.size());
-  return {{"stencil", what.name},
+  return {{"stencil", what.source.name},
           {"expression", to_string(*kernels[0].definition)},
-          {"instructions", kernels[0].rows.target},
+          {"device", to_string(what.devices)},
+          {"instructions", on_gpu ? "cuda" : kernels[0].rows.target},
           {"matrix", shape},
           {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
           {"schedule", to_string(stepper->schedule())},
@@ -138,7 +140,7 @@ void run_and_tell(const StencilRun& what, const RankOptions& how, const Communic
   console.result(
       json, fmt::format("{} on {} ranks ({}) by '{}': {} steps in {:.3g} s, {:.3g} GLUP/s; sum {:.6g}, min "
                         "{:.6g}, max {:.6g}",
-                        what.name, c.size(), json["split"].get<std::string>(),
+                        what.source.name, c.size(), json["split"].get<std::string>(),
                         json["schedule"].get<std::string>(), what.steps, json["seconds"].get<double>(),
                         json["glups"].get<double>(), json["fields"][0]["sum"].get<double>(),
                         json["fields"][0]["min"].get<double>(), json["fields"][0]["max"].get<double>()));
@@ -161,9 +163,12 @@ void run_as_process(const StencilRun& what, const RankOptions& how, const Consol
 
 std::function<bool(const StencilRun&, const Console&)> declare_stencil_ranks(CLI::App& app) {
   auto o = std::make_shared<RankOptions>();
-  app.add_option("--ranks", o->ranks,
-                 "who shares the grid: mpi, the processes that mpirun started; N, as many ranks within this "
-                 "process, to rehearse; auto, the first under an mpirun of several, else nobody")
+  app.add_option(
+         "--ranks", o->ranks,
+         "who shares the grid: mpi, the processes that mpirun started; N, as many ranks within this "
+         "process, to rehearse, or one for each GPU; auto, the first under an mpirun of several, those "
+         "GPUs that --device names several of, else nobody. Ranks take the GPUs of --device in turn: with "
+         "cuda all, with cuda:0,1 these")
       ->capture_default_str();
   const auto* split = app.add_option("--split", o->split,
                                      "ranks along each axis, such as 2,1,0; 0 is chosen; without it all");
@@ -184,32 +189,38 @@ std::function<bool(const StencilRun&, const Console&)> declare_stencil_ranks(CLI
   };
   return [=](const StencilRun& what, const Console& console) {
     const bool has_mpi = o->ranks == "mpi" || (o->ranks == "auto" && spinloom::launched_ranks() > 1);
-    if ((has_mpi || o->ranks != "auto") && (what.schedule == "best" || what.schedule == "tuned"))
+    if ((has_mpi || o->ranks != "auto" || what.devices.size() > 1) &&
+        (what.schedule == "best" || what.schedule == "tuned"))
       throw CLI::ValidationError("--schedule",
                                  "'" + what.schedule +
                                      "' is found for a whole grid, not for the parts that ranks have; "
                                      "name a schedule, such as one that stencil tune prints");
-    if ((has_mpi || o->ranks != "auto") && what.device.kind == spinloom::DeviceKind::cuda)
-      throw CLI::ValidationError("--device",
-                                 "ranks share grids of the host; choose --device cpu, or one rank");
+    if ((has_mpi || o->ranks != "auto" || what.devices.size() > 1) && what.has_files)
+      throw CLI::ValidationError(
+          "--ranks", "fields are read and written by one rank alone; leave out --input and --output");
+    StencilRun shared = what;
+    if (what.any_gpu && what.devices.front().kind == spinloom::DeviceKind::cuda)
+      for (int i = 1; i < static_cast<int>(spinloom::cuda_status().gpus.size()); ++i)
+        shared.devices.push_back({spinloom::DeviceKind::cuda, i});
     if (has_mpi) {
       share_cores(spinloom::launched_ranks());
-      run_as_process(what, *o, console);
+      run_as_process(shared, *o, console);
       return true;
     }
-    if (o->ranks == "auto") {
+    const bool takes_gpus = o->ranks == "auto" && what.devices.size() > 1;
+    if (o->ranks == "auto" && !takes_gpus) {
       for (const auto* option : {split, between, exchange})
         if (option->count() > 0)
           throw CLI::ValidationError(option->get_name(),
                                      "is for several ranks: start the command by mpirun, or give --ranks");
       return false;
     }
-    int count = 0;
-    if (!CLI::detail::lexical_cast(o->ranks, count) || count < 1 || count > 256)
+    int count = static_cast<int>(what.devices.size());
+    if ((!takes_gpus && !CLI::detail::lexical_cast(o->ranks, count)) || count < 1 || count > 256)
       throw CLI::ValidationError("--ranks", "'" + o->ranks + "' is not auto, mpi, or a number from 1 to 256");
     share_cores(count);
     run_ranks(spinloom::make_communicators(std::vector<spinloom::Device>(static_cast<std::size_t>(count))),
-              [&](const Communicator& c) { run_and_tell(what, *o, c, console); });
+              [&](const Communicator& c) { run_and_tell(shared, *o, c, console); });
     return true;
   };
 }

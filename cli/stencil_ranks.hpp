@@ -6,13 +6,17 @@
 #include "console.hpp"
 #include "spinloom/core/device.hpp"
 #include "spinloom/core/types.hpp"
+#include "stencil_source.hpp"
 
 /// What `stencil run` computes, whoever does.
 struct StencilRun {
-  std::string name, matrix, schedule, boundary, precision;
+  stencil_command::Source source;
+  std::string matrix, schedule, boundary, precision;
   spinloom::Index steps = 0;
   std::vector<double> params;
-  spinloom::Device device;
+  std::vector<spinloom::Device> devices;  ///< ranks take them in turn
+  bool any_gpu = false;                   ///< a GPU was asked for and not which: ranks take all in turn
+  bool has_files = false;                 ///< fields are read or written
 };
 
 /// --ranks, --split, --steps-between and --exchange of `stencil run`, declared on `app`. The function runs the stencil on

@@ -5,26 +5,23 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/threads.hpp"
-#include "stencil_command.hpp"
+#include "stencil_files.hpp"
 
 namespace stencil_command {
 namespace {
 
 template <class T>
 Json run_case(const Options& o, const Console& console) {
-  const Case<T> c(o);
-  const st::BuiltinInfo& info = st::find_builtin(o.name);
-  if (o.params.size() > info.params.size())
-    throw spinloom::ArgumentError(fmt::format("stencil run: {} values of --param, {} has {}", o.params.size(),
-                                              o.name, info.params.size()));
+  FieldFiles files(o, console);
+  const Case<T> c(o, files.shape());
   const st::Boundary boundary = st::parse_boundary(o.boundary);
   const st::Schedule schedule = chosen_schedule(o, c, console);
-  Grids<T> grids(c, boundary);
+  Grids<T> grids(c, boundary, files.take<T>());
   st::Stepper<T> stepper(c.kernels, grids.bound, schedule);
   Json params = Json::object();
-  for (std::size_t p = 0; p < info.params.size(); ++p) {
+  for (std::size_t p = 0; p < c.params.size(); ++p) {
     stepper.set(static_cast<int>(p), c.params[p]);
-    params[info.params[p].first] = c.params[p];
+    params[c.source.params[p].first] = c.params[p];
   }
   spinloom::synchronize(o.where);
   const auto begin = std::chrono::steady_clock::now();
@@ -32,7 +29,12 @@ Json run_case(const Options& o, const Console& console) {
   spinloom::synchronize(o.where);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Json results = Json::array();
-  for (const auto& b : grids.bound) results.push_back(summary(b.current->to_array()));
+  for (std::size_t f = 0; f < grids.bound.size(); ++f) {
+    const auto values = grids.bound[f].current->to_array();
+    results.push_back(summary(values));
+    files.write<T>(static_cast<int>(f), values);
+  }
+  files.commit();
   // What the model says that each update moves, and the bandwidth that this comes to at the speed measured.
   st::Machine machine;
   machine.threads = spinloom::thread_count();
@@ -46,7 +48,7 @@ Json run_case(const Options& o, const Console& console) {
     bytes = st::predict_traffic(model_input(c, schedule, o.steps, machine)).bytes_per_update;
   const double points = double(spinloom::count(c.problem.shape)) * double(o.steps) * double(c.kernels.size());
   const double glups = seconds > 0 ? points / seconds * 1e-9 : 0;
-  return {{"stencil", o.name},
+  return {{"stencil", c.source.name},
           {"expression", to_string(*c.kernels[0].definition)},
           {"device", to_string(o.where)},
           {"instructions", on_gpu ? "cuda" : c.kernels[0].rows.target},

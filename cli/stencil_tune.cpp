@@ -27,7 +27,7 @@ std::pair<Json, std::string> tune_case(const Options& o, const Console& console)
                          trial.glups, trial.is_finalist ? "  finalist" : "");
   }
   if (!table.empty()) table = fmt::format("{:<64}{:>10}{:>10}\n", "candidate", "predicted", "GLUP/s") + table;
-  return {{{"stencil", o.name},
+  return {{{"stencil", c.source.name},
            {"matrix", c.problem.shape},
            {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
            {"device", to_string(o.where)},
@@ -38,7 +38,7 @@ std::pair<Json, std::string> tune_case(const Options& o, const Console& console)
            {"from_cache", t.from_cache},
            {"seconds", t.seconds},
            {"trials", trials}},
-          fmt::format("{}{} by '{}'{}, {:.3g} s", table, o.name, to_string(t.schedule),
+          fmt::format("{}{} by '{}'{}, {:.3g} s", table, c.source.name, to_string(t.schedule),
                       t.from_cache ? ", remembered" : "", t.seconds)};
 }
 

@@ -2,7 +2,7 @@
 # and by the test of the wheel, which would compile the whole library a second time otherwise.
 set(SPINLOOM_PYTHON_BUILT "" CACHE PATH "Folder BUILD/python of a build with SPINLOOM_PYTHON=ON")
 if(SPINLOOM_PYTHON_BUILT)
-  file(GLOB extension ${SPINLOOM_PYTHON_BUILT}/spinloom/_core.*so)
+  file(GLOB extension ${SPINLOOM_PYTHON_BUILT}/spinloom/_core*.so ${SPINLOOM_PYTHON_BUILT}/spinloom/_core*.pyd)
   if(NOT extension)
     message(FATAL_ERROR "${SPINLOOM_PYTHON_BUILT}/spinloom holds no compiled _core; build spinloom_python_package first")
   endif()

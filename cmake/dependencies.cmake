@@ -9,18 +9,21 @@ pkg_check_modules(fftw3 REQUIRED IMPORTED_TARGET fftw3)
 pkg_check_modules(fftw3f REQUIRED IMPORTED_TARGET fftw3f)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
-find_package(HDF5 REQUIRED COMPONENTS C)
-find_package(pugixml REQUIRED)
 
 # ISMRMRD's and NIfTI's own package files name folders of the machine that built them, so both are found by hand.
-find_path(ISMRMRD_INCLUDE ismrmrd/ismrmrd.h REQUIRED)
-find_library(ISMRMRD_LIBRARY ismrmrd REQUIRED)
 find_path(NIFTI_INCLUDE nifti2_io.h PATH_SUFFIXES nifti REQUIRED)
 find_library(NIFTI2_LIBRARY nifti2 REQUIRED)
 find_library(ZNZ_LIBRARY znz REQUIRED)
 
 add_library(spinloom_formats INTERFACE)
-target_include_directories(spinloom_formats SYSTEM INTERFACE
-  ${HDF5_C_INCLUDE_DIRS} ${ISMRMRD_INCLUDE} ${NIFTI_INCLUDE})
-target_link_libraries(spinloom_formats INTERFACE
-  ${ISMRMRD_LIBRARY} ${HDF5_C_LIBRARIES} ${NIFTI2_LIBRARY} ${ZNZ_LIBRARY} pugixml::pugixml PNG::PNG ZLIB::ZLIB)
+if(SPINLOOM_MRD)
+  find_package(HDF5 REQUIRED COMPONENTS C)
+  find_package(pugixml REQUIRED)
+  find_path(ISMRMRD_INCLUDE ismrmrd/ismrmrd.h REQUIRED)
+  find_library(ISMRMRD_LIBRARY ismrmrd REQUIRED)
+  target_include_directories(spinloom_formats SYSTEM INTERFACE
+    $<BUILD_INTERFACE:${HDF5_C_INCLUDE_DIRS}> $<BUILD_INTERFACE:${ISMRMRD_INCLUDE}>)
+  target_link_libraries(spinloom_formats INTERFACE ${ISMRMRD_LIBRARY} ${HDF5_C_LIBRARIES} pugixml::pugixml)
+endif()
+target_include_directories(spinloom_formats SYSTEM INTERFACE $<BUILD_INTERFACE:${NIFTI_INCLUDE}>)
+target_link_libraries(spinloom_formats INTERFACE ${NIFTI2_LIBRARY} ${ZNZ_LIBRARY} PNG::PNG ZLIB::ZLIB)

@@ -1,10 +1,9 @@
 #pragma once
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <stdexcept>
 #include <string>
 
@@ -15,11 +14,14 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     // In memory where there is such a place: thousands of small files are written, some flushed to the disk.
-    const bool has_memory = ::access("/dev/shm", W_OK) == 0;
-    const std::filesystem::path parent = has_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
-    std::string name = (parent / "spinloom_test_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
+    for (const std::filesystem::path& parent :
+         {std::filesystem::path("/dev/shm"), std::filesystem::temp_directory_path()})
+      for (int attempt = 0; path_.empty() && attempt < 10; ++attempt) {
+        const auto name = parent / ("spinloom_test_" + std::to_string(std::random_device()()));
+        std::error_code failed;
+        if (std::filesystem::create_directory(name, failed)) path_ = name.string();
+      }
+    if (path_.empty()) throw std::runtime_error("no temporary folder");
   }
   ~TemporaryFolder() {
     std::error_code ignored;

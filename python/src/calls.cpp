@@ -1,13 +1,12 @@
 #include "calls.hpp"
 
-#include <signal.h>
-
 #include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/runtime/process.hpp"
 
 namespace spinloom::python {
 namespace {
@@ -16,16 +15,11 @@ std::atomic<int> running{0};      // calls of all threads, nested ones included
 std::atomic<int> waiting{0};      // those of them that have not begun, since others are being stopped
 thread_local int depth = 0;       // calls of this thread that are within one another
 std::atomic<bool> caught{false};  // our handler met a Ctrl-C that Python has not been asked about yet
-struct sigaction before {};
 
-/// Stops the library, and lets Python take note of the signal as it would have.
-extern "C" void on_interrupt(int signal, siginfo_t* info, void* context) {
+/// Stops the library; Python takes note of the signal too.
+void on_interrupt() {
   caught = true;
   request_interrupt();
-  if ((before.sa_flags & SA_SIGINFO) != 0)
-    before.sa_sigaction(signal, info, context);
-  else
-    before.sa_handler(signal);
 }
 
 bool is_main_thread() {
@@ -33,25 +27,11 @@ bool is_main_thread() {
   return threading.attr("current_thread")().is(threading.attr("main_thread")());
 }
 
-/// Python's own handler must be there to be asked: where Ctrl-C is ignored or ends the process, it stays so.
-bool install_handler() {
-  struct sigaction now {};
-  if (sigaction(SIGINT, nullptr, &now) != 0) return false;
-  if ((now.sa_flags & SA_SIGINFO) == 0 && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
-    return false;
-  before = now;
-  struct sigaction ours {};
-  ours.sa_sigaction = on_interrupt;
-  ours.sa_flags = (now.sa_flags & (SA_ONSTACK | SA_RESTART)) | SA_SIGINFO;
-  return sigaction(SIGINT, &ours, nullptr) == 0;
-}
-
-/// Unless somebody set another handler meanwhile.
-void remove_handler() {
-  struct sigaction now {};
-  if (sigaction(SIGINT, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
-      now.sa_sigaction == on_interrupt)
-    sigaction(SIGINT, &before, nullptr);
+/// Where Python ignores Ctrl-C or lets it end the process, it stays so.
+bool python_takes_interrupts() {
+  const nb::module_ signal = nb::module_::import_("signal");
+  const nb::object handler = signal.attr("getsignal")(signal.attr("SIGINT"));
+  return !handler.equal(signal.attr("SIG_DFL")) && !handler.equal(signal.attr("SIG_IGN"));
 }
 
 std::string one_line(std::string text) {
@@ -112,13 +92,13 @@ void LongCall::enter() {
   ++running;
   if (depth++ == 0 && is_main_thread()) {
     caught = false;
-    installed_ = install_handler();
+    installed_ = python_takes_interrupts() && watch_interrupts(on_interrupt);
   }
 }
 
 void LongCall::finish() {
   --depth;
-  if (installed_) remove_handler();
+  if (installed_) unwatch_interrupts();
   installed_ = false;
   if (--running == 0) clear_interrupt();
 }

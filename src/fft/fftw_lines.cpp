@@ -2,16 +2,18 @@
 
 #include <fftw3.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <tuple>
 
+#include "runtime/cache_folder.hpp"
+#include "runtime/os/system.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom {
@@ -24,8 +26,8 @@ template <>
 struct Api<float> {
   using Number = fftwf_complex;
   static constexpr const char* wisdom = "fftw-float.wisdom";
-  static constexpr auto import = fftwf_import_wisdom_from_filename;
-  static constexpr auto export_to = fftwf_export_wisdom_to_filename;
+  static constexpr auto import = fftwf_import_wisdom_from_string;
+  static constexpr auto export_to = fftwf_export_wisdom;
   static constexpr auto plan = fftwf_plan_many_dft;
   static constexpr auto limit = fftwf_set_timelimit;
   static constexpr auto execute = fftwf_execute_dft;
@@ -37,8 +39,8 @@ template <>
 struct Api<double> {
   using Number = fftw_complex;
   static constexpr const char* wisdom = "fftw-double.wisdom";
-  static constexpr auto import = fftw_import_wisdom_from_filename;
-  static constexpr auto export_to = fftw_export_wisdom_to_filename;
+  static constexpr auto import = fftw_import_wisdom_from_string;
+  static constexpr auto export_to = fftw_export_wisdom;
   static constexpr auto plan = fftw_plan_many_dft;
   static constexpr auto limit = fftw_set_timelimit;
   static constexpr auto execute = fftw_execute_dft;
@@ -52,8 +54,11 @@ std::mutex planner;
 
 template <class Real>
 void read_wisdom() {
-  const std::string folder = fftw_cache_folder();
-  if (!folder.empty()) Api<Real>::import((folder + "/" + Api<Real>::wisdom).c_str());
+  const std::filesystem::path folder = cache_folder();
+  if (folder.empty()) return;
+  std::ifstream file(folder / Api<Real>::wisdom);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!text.empty()) Api<Real>::import(text.c_str());
 }
 
 /// Written apart and renamed, so that a reader never meets half a file. Failure costs the next process a
@@ -61,14 +66,17 @@ void read_wisdom() {
 template <class Real>
 void write_wisdom() noexcept {
   try {
-    const std::string folder = fftw_cache_folder();
+    const std::filesystem::path folder = cache_folder();
     if (folder.empty()) return;
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
-    const std::string path = folder + "/" + Api<Real>::wisdom;
-    const std::string temporary = fmt::format("{}.{}", path, getpid());
-    if (Api<Real>::export_to(temporary.c_str()) != 0) std::filesystem::rename(temporary, path, failed);
-    if (failed) std::filesystem::remove(temporary, failed);
+    std::filesystem::path path = folder / Api<Real>::wisdom, temporary = path;
+    temporary += fmt::format(".{}", os::process_id());
+    std::ofstream file(temporary);
+    Api<Real>::export_to([](char c, void* to) { static_cast<std::ofstream*>(to)->put(c); }, &file);
+    file.close();
+    if (file) std::filesystem::rename(temporary, path, failed);
+    if (!file || failed) std::filesystem::remove(temporary, failed);
   } catch (...) {
   }
 }
@@ -96,15 +104,6 @@ void* make_plan(Index n, Index stride, Index lines, Index distance, bool inverse
 }
 
 }  // namespace
-
-std::string fftw_cache_folder() {
-  if (const char* chosen = std::getenv("SPINLOOM_CACHE_DIR")) return chosen;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/')
-    return std::string(cache) + "/spinloom";
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-    return std::string(home) + "/.cache/spinloom";
-  return "";
-}
 
 template <class Real>
 FftwLines<Real>::FftwLines(Index n, Index stride, Index lines, Index distance, bool inverse) {

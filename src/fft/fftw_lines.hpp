@@ -1,6 +1,5 @@
 #pragma once
 #include <complex>
-#include <string>
 
 #include "spinloom/core/types.hpp"
 
@@ -19,8 +18,5 @@ class FftwLines {
  private:
   void* plan_;
 };
-
-/// Where wisdom is kept, or an empty string when there is no place for it.
-std::string fftw_cache_folder();
 
 }  // namespace spinloom

@@ -1,15 +1,12 @@
 #include "io/byte_sink.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <vector>
 
+#include "runtime/os/file.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 
@@ -20,36 +17,30 @@ constexpr std::size_t piece = std::size_t{1} << 20;
 
 class PlainSink final : public ByteSink {
  public:
-  explicit PlainSink(const OutputFile& file) : name_(file.path()) {
-    file_ = ::open(file.temporary().c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-    if (file_ < 0) fail();
-  }
-  ~PlainSink() override {
-    if (file_ >= 0) ::close(file_);
+  explicit PlainSink(const OutputFile& file)
+      : name_(file.path()), file_(file.temporary(), os::File::Mode::rewrite) {
+    if (!file_.is_open()) fail();
   }
   void write(const void* data, std::size_t bytes) override {
     const auto* next = static_cast<const std::byte*>(data);
     while (bytes > 0) {
       check_interrupt();
-      const ssize_t written = ::write(file_, next, std::min(bytes, piece));
-      if (written < 0 && errno == EINTR) continue;
+      const std::ptrdiff_t written = file_.write(next, std::min(bytes, piece));
       if (written <= 0) fail();
       next += written;
       bytes -= static_cast<std::size_t>(written);
     }
   }
   void finish() override {
-    const int file = file_;
-    file_ = -1;
-    if (::close(file) != 0) fail();
+    if (!file_.close()) fail();
   }
 
  private:
   [[noreturn]] void fail() const {
-    throw FileError(fmt::format("{}: cannot be written: {}", name_, std::strerror(errno)));
+    throw FileError(fmt::format("{}: cannot be written: {}", name_, os::problem()));
   }
   std::string name_;
-  int file_;
+  os::File file_;
 };
 
 class GzipSink final : public ByteSink {

@@ -1,17 +1,15 @@
 #include "io/byte_source.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <filesystem>
 #include <limits>
 
+#include "runtime/os/file.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 namespace {
@@ -20,48 +18,35 @@ constexpr std::size_t piece = std::size_t{1} << 20;
 
 class FileSource final : public ByteSource {
  public:
-  explicit FileSource(const std::string& path) : ByteSource(path), file_(open_interruptibly(path)) {
-    struct stat facts {};
-    if (::fstat(file_, &facts) != 0) fail("cannot be read");
-    if (S_ISDIR(facts.st_mode)) {
-      ::close(file_);
+  explicit FileSource(const std::string& path)
+      : ByteSource(path), file_(without_zeros(path), os::File::Mode::read) {
+    const std::string why = os::problem();
+    std::error_code ignored;
+    if (file_.is_open() ? file_.is_folder() : std::filesystem::is_directory(to_path(path), ignored))
       throw FileError(fmt::format("{}: is a folder, expected a file", path));
-    }
-    if (S_ISREG(facts.st_mode)) {
-      left_ = static_cast<std::uint64_t>(facts.st_size);
-      is_exact_ = true;
-    }
+    if (!file_.is_open()) throw FileError(fmt::format("{}: cannot be opened: {}", path, why));
+    left_ = file_.size();
+    is_exact_ = left_.has_value();
   }
-  ~FileSource() override { ::close(file_); }
 
  private:
-  static int open_interruptibly(const std::string& path) {
+  static const std::string& without_zeros(const std::string& path) {
     if (path.find('\0') != std::string::npos) throw FileError("a file name holds a zero byte");
-    while (true) {
-      const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-      if (file >= 0) return file;
-      if (errno != EINTR)
-        throw FileError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-      check_interrupt();
-    }
-  }
-  [[noreturn]] void fail(const char* what) {
-    const std::string why = std::strerror(errno);
-    throw FileError(fmt::format("{}: {}: {}", path(), what, why));
+    return path;
   }
   std::size_t read_some(void* to, std::size_t bytes) override {
-    while (true) {
-      check_interrupt();
-      const ssize_t got = ::read(file_, to, std::min(bytes, piece));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail("cannot be read");
-      if (left_) *left_ -= std::min(*left_, static_cast<std::uint64_t>(got));
-      return static_cast<std::size_t>(got);
+    check_interrupt();
+    const std::ptrdiff_t got = file_.read(to, std::min(bytes, piece));
+    if (got < 0) {
+      const std::string why = os::problem();
+      throw FileError(fmt::format("{}: cannot be read: {}", path(), why));
     }
+    if (left_) *left_ -= std::min(*left_, static_cast<std::uint64_t>(got));
+    return static_cast<std::size_t>(got);
   }
   std::optional<std::uint64_t> limit_behind_buffer() const override { return left_; }
 
-  int file_;
+  os::File file_;
   std::optional<std::uint64_t> left_;
 };
 

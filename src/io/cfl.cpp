@@ -13,13 +13,14 @@
 #include "io/byte_source.hpp"
 #include "io/cfl_header.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 namespace {
 namespace fs = std::filesystem;
 
 std::string base_of(const std::string& path) {
-  const std::string ending = fs::path(path).extension().string();
+  const std::string ending = to_name(to_path(path).extension());
   if (ending == ".ra" || ending == ".coo" || ending == ".shm" || path == "-")
     throw FormatError(fmt::format(
         "{}: is another kind of BART file than cfl; convert it with 'bart copy {} NAME'", path, path));
@@ -29,12 +30,12 @@ std::string base_of(const std::string& path) {
 }  // namespace
 
 bool names_cfl(const std::string& path) {
-  const std::string ending = fs::path(path).extension().string();
+  const std::string ending = to_name(to_path(path).extension());
   if (ending == ".cfl") return true;
   std::error_code ignored;
-  if (ending != ".hdr" && fs::exists(path, ignored)) return false;
+  if (ending != ".hdr" && fs::exists(to_path(path), ignored)) return false;
   // NIfTI's .hdr files start with a binary number, BART's with the title of a section.
-  const std::string header = ending == ".hdr" ? path : path + ".hdr";
+  const fs::path header = to_path(ending == ".hdr" ? path : path + ".hdr");
   return fs::is_regular_file(header, ignored) && std::ifstream(header, std::ios::binary).get() == '#';
 }
 
@@ -51,8 +52,8 @@ Tensor read_cfl(const std::string& path) {
   }
   std::string data = base + ".cfl";
   if (!header.data_file.empty()) {
-    const fs::path other(header.data_file);
-    data = (other.is_absolute() ? other : fs::path(base).parent_path() / other).string();
+    const fs::path other = to_path(header.data_file);
+    data = to_name(other.is_absolute() ? other : to_path(base).parent_path() / other);
   }
   const Shape shape(header.dims.rbegin(), header.dims.rend());
   std::uint64_t expected = 0;

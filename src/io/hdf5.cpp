@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom::hdf5 {
 namespace {
@@ -95,11 +96,12 @@ void require_written(herr_t status, const std::string& path) {
 Handle open_file(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (!fs::exists(path, error)) throw FileError(fmt::format("{}: no such file", path));
-  if (fs::is_directory(path, error)) throw FileError(fmt::format("{}: is a folder, expected a file", path));
+  if (!fs::exists(to_path(path), error)) throw FileError(fmt::format("{}: no such file", path));
+  if (fs::is_directory(to_path(path), error))
+    throw FileError(fmt::format("{}: is a folder, expected a file", path));
   std::array<char, 8> start{};
   errno = 0;
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(to_path(path), std::ios::binary);
   if (!file) throw FileError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   file.read(start.data(), start.size());
   if (file.gcount() == 0) throw FormatError(fmt::format("{}: is empty, expected an HDF5 file", path));
@@ -207,7 +209,7 @@ FileInMemory::FileInMemory(std::size_t expected_bytes) : access_(property(H5Pcre
 
 void FileInMemory::write_to(OutputFile& output) {
   require_written(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), output.path());
-  const ssize_t bytes = H5Fget_file_image(file_.get(), nullptr, 0);
+  const auto bytes = H5Fget_file_image(file_.get(), nullptr, 0);
   void* memory = nullptr;  // of the pointer that the driver keeps
   require_written(H5Fget_vfd_handle(file_.get(), access_.get(), &memory), output.path());
   if (bytes <= 0 || !memory) throw FileError(fmt::format("{}: HDF5 gives no file to write", output.path()));

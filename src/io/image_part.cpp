@@ -1,17 +1,15 @@
 #include "spinloom/io/image_part.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "io/byte_order.hpp"
 #include "io/byte_sink.hpp"
 #include "io/nifti_header.hpp"
 #include "io/npy_header.hpp"
+#include "runtime/os/file.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 
@@ -26,13 +24,15 @@ bool starts_with(ByteSource& source, std::string_view magic) {
 class PlainReader final : public ImageReader {
  public:
   PlainReader(std::string path, std::uint64_t offset, Image head, Shape shape, DType stored, bool is_swapped)
-      : path_(std::move(path)), offset_(offset), stored_(stored), is_swapped_(is_swapped) {
+      : path_(std::move(path)),
+        offset_(offset),
+        stored_(stored),
+        is_swapped_(is_swapped),
+        file_(path_, os::File::Mode::read) {
+    if (!file_.is_open()) fail("cannot be opened", os::problem());
     head_ = std::move(head);
     shape_ = std::move(shape);
-    file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file_ < 0) fail("cannot be opened", std::strerror(errno));
   }
-  ~PlainReader() override { ::close(file_); }
 
   Tensor read(Index first, Index count) override {
     Tensor part(stored_, {count});
@@ -41,9 +41,8 @@ class PlainReader final : public ImageReader {
     std::size_t left = static_cast<std::size_t>(part.bytes.size());
     while (left > 0) {
       check_interrupt();
-      const ssize_t got = ::pread(file_, to, std::min(left, std::size_t{1} << 24), static_cast<off_t>(at));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail("cannot be read", std::strerror(errno));
+      const std::ptrdiff_t got = file_.read_at(at, to, std::min(left, std::size_t{1} << 24));
+      if (got < 0) fail("cannot be read", os::problem());
       if (got == 0) fail("cannot be read", "it was cut short meanwhile");
       to += got;
       at += static_cast<std::uint64_t>(got);
@@ -62,7 +61,7 @@ class PlainReader final : public ImageReader {
   std::uint64_t offset_;
   DType stored_;
   bool is_swapped_;
-  int file_ = -1;
+  os::File file_;
 };
 
 /// Throws FormatError unless exactly (or, for NIfTI, at least) these bytes follow.

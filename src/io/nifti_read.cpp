@@ -11,6 +11,7 @@
 #include "io/readers.hpp"
 #include "io/visit_tensor.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 #include "spinloom/io/nifti.hpp"
 
 namespace spinloom {
@@ -25,7 +26,8 @@ std::string partner(const std::string& path, const std::string& from, const std:
   base.resize(base.size() - from.size());
   std::error_code ignored;
   const std::string plain = base + to;
-  return !fs::exists(plain, ignored) && fs::exists(plain + ".gz", ignored) ? plain + ".gz" : plain;
+  return !fs::exists(to_path(plain), ignored) && fs::exists(to_path(plain + ".gz"), ignored) ? plain + ".gz"
+                                                                                             : plain;
 }
 
 /// The bytes between header and voxels: a flag of four bytes, then extensions while they fit.

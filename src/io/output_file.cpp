@@ -1,16 +1,16 @@
 #include "spinloom/io/output_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "runtime/os/file.hpp"
+#include "runtime/os/system.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 namespace fs = std::filesystem;
@@ -40,19 +40,18 @@ void free_slot(int i) {
   slots[static_cast<std::size_t>(i)].taken = false;
 }
 
-std::string reason() { return std::strerror(errno); }
-
 }  // namespace
 
 OutputFile::OutputFile(std::string path, Existing existing) : path_(std::move(path)) {
-  const fs::path target(path_);
+  const fs::path target = to_path(path_);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   std::error_code error;
   if (target.filename().empty())
     throw FileError(fmt::format("{}: expected the name of a file to write", path_));
   if (!fs::is_directory(folder, error))
-    throw FileError(fmt::format("{}: the folder {} does not exist; create it first", path_, folder.string()));
-  if (fs::is_directory(target, error)) throw FileError(fmt::format("{}: is a folder, expected a file name", path_));
+    throw FileError(fmt::format("{}: the folder {} does not exist; create it first", path_, to_name(folder)));
+  if (fs::is_directory(target, error))
+    throw FileError(fmt::format("{}: is a folder, expected a file name", path_));
   if (fs::exists(target, error) && !fs::is_regular_file(target, error))
     throw FileError(fmt::format("{}: is a device or a pipe, expected the name of a file", path_));
   if (existing == Existing::refuse && fs::exists(target, error))
@@ -60,54 +59,47 @@ OutputFile::OutputFile(std::string path, Existing existing) : path_(std::move(pa
 
   // The ending is kept: writers choose the format by it.
   static std::atomic<unsigned> serial{0};
-  temporary_ = (folder / fmt::format(".{}.{}.{}", ::getpid(), serial++, target.filename().string())).string();
+  temporary_ = to_name(
+      folder / to_path(fmt::format(".{}.{}.{}", os::process_id(), serial++, to_name(target.filename()))));
   slot_ = take_slot(temporary_);
-  const int file = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-  if (file < 0) {
-    const std::string why = reason();
+  const os::File file(temporary_, os::File::Mode::create);
+  if (!file.is_open()) {
+    const std::string why = os::problem();
     free_slot(slot_);
     throw FileError(fmt::format("{}: cannot be created: {}", path_, why));
   }
-  ::close(file);
 }
 
 OutputFile::~OutputFile() {
-  if (!committed_) ::unlink(temporary_.c_str());
+  if (!committed_) os::remove_file(temporary_.c_str());
   free_slot(slot_);
 }
 
 void OutputFile::write(const void* data, std::size_t bytes) {
-  const int file = ::open(temporary_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (file < 0) throw FileError(fmt::format("{}: cannot be written: {}", path_, reason()));
+  const auto require = [this](bool done) {
+    if (!done) throw FileError(fmt::format("{}: cannot be written: {}", path_, os::problem()));
+  };
+  os::File file(temporary_, os::File::Mode::rewrite);
+  require(file.is_open());
   const char* next = static_cast<const char*>(data);
   while (bytes > 0) {
-    const ssize_t written = ::write(file, next, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const std::string why = reason();
-      ::close(file);
-      throw FileError(fmt::format("{}: cannot be written: {}", path_, why));
-    }
+    const std::ptrdiff_t written = file.write(next, bytes);
+    require(written > 0);
     next += written;
     bytes -= static_cast<std::size_t>(written);
   }
-  if (::close(file) != 0) throw FileError(fmt::format("{}: cannot be written: {}", path_, reason()));
+  require(file.close());
 }
 
 void OutputFile::commit() {
-  const int file = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool flushed = file >= 0 && ::fsync(file) == 0;
-  const std::string why = reason();
-  if (file >= 0) ::close(file);
-  if (!flushed) throw FileError(fmt::format("{}: cannot be written: {}", path_, why));
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
-    throw FileError(fmt::format("{}: cannot be written: {}", path_, reason()));
+  if (!os::flush_to_disk(temporary_) || !os::replace_file(temporary_, path_))
+    throw FileError(fmt::format("{}: cannot be written: {}", path_, os::problem()));
   committed_ = true;
 }
 
 void remove_temporary_files() noexcept {
   for (const Slot& slot : slots)
-    if (slot.live) ::unlink(slot.name.data());
+    if (slot.live) os::remove_file(slot.name.data());
 }
 
 }  // namespace spinloom

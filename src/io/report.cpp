@@ -7,6 +7,7 @@
 
 #include "io/report_curve.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 namespace {
@@ -133,12 +134,12 @@ std::string to_html(const Report& report) {
 
 std::string write_report(const std::string& folder, const Report& report, OutputFile::Existing existing) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  std::filesystem::create_directories(to_path(folder), error);
   std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored))
+  if (!std::filesystem::is_directory(to_path(folder), ignored))
     throw FileError(fmt::format("{}: cannot be made as a folder for the report: {}", folder,
                                 error ? error.message() : std::string("a file of that name is in the way")));
-  OutputFile output((std::filesystem::path(folder) / "index.html").string(), existing);
+  OutputFile output(to_name(to_path(folder) / "index.html"), existing);
   output.write(to_html(report));
   output.commit();
   return output.path();

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 #include "spinloom/mri/ellipsoids.hpp"
 
 namespace spinloom {
@@ -115,7 +116,7 @@ Phantom parse_phantom(const std::string& text) {
 }
 
 Phantom read_phantom(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(to_path(path), std::ios::binary);
   if (!file) throw FileError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   std::ostringstream text;
   text << file.rdbuf();

@@ -1,18 +1,14 @@
 #include "runtime/cache_folder.hpp"
 
-#include <cstdlib>
+#include "runtime/os/system.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 
 std::filesystem::path cache_folder() {
-  const auto set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value == nullptr ? "" : value);
-  };
-  if (const auto folder = set("SPINLOOM_CACHE_DIR"); !folder.empty()) return folder;
-  if (const auto folder = set("XDG_CACHE_HOME"); !folder.empty()) return folder / "spinloom";
-  if (const auto home = set("HOME"); !home.empty()) return home / ".cache" / "spinloom";
-  return {};
+  if (const auto chosen = os::environment("SPINLOOM_CACHE_DIR"); !chosen.empty()) return to_path(chosen);
+  const auto folder = os::user_cache_folder();
+  return folder.empty() ? folder : folder / "spinloom";
 }
 
 }  // namespace spinloom

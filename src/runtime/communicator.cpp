@@ -16,6 +16,7 @@ namespace spinloom {
 
 int Communicator::size() const { return group_ ? group_->size() : 1; }
 Device Communicator::device() const { return group_ ? group_->device(rank_) : Device{}; }
+bool Communicator::is_one_process() const { return !group_ || group_->is_one_process(); }
 std::string Communicator::name() const { return group_ ? group_->name() : "alone"; }
 
 template <class T>

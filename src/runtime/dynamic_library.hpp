@@ -55,8 +55,8 @@ LibraryFunctions<Functions> load_functions(const std::vector<std::string>& files
   return loaded;
 }
 
-/// Where NVIDIA's libraries lie beside the loader's own folders, as far as they exist: $CUDA_HOME and
-/// $CUDA_PATH, /usr/local/cuda, and the site-packages folders of Python, in which wheels named nvidia-* keep
+/// Where NVIDIA's libraries lie beside the loader's own folders, as far as they exist: those of $CUDA_HOME and
+/// $CUDA_PATH, the usual place of a toolkit, and the site-packages folders of Python, in which wheels named nvidia-* keep
 /// them.
 std::vector<std::string> library_folders();
 

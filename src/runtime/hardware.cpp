@@ -1,33 +1,17 @@
 #include "spinloom/runtime/hardware.hpp"
 
 #include <hwy/targets.h>
-#include <sys/sysinfo.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <sstream>
 
+#include "runtime/os/machine.hpp"
 #include "spinloom/runtime/threads.hpp"
 
 namespace spinloom {
 namespace {
-
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos)
-      return line.substr(line.find(':') + 2);
-  return "unknown";
-}
-
-std::int64_t available_memory() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.rfind("MemAvailable:", 0) == 0) return std::stoll(line.substr(13)) * 1024;
-  return 0;
-}
 
 std::string best_simd_target() {
   // Targets are single bits and a better one has a lower bit.
@@ -88,21 +72,13 @@ std::vector<CacheFacts> read_caches(const std::string& folder) {
 
 Hardware detect_hardware() {
   Hardware h;
-  h.cpu_name = cpu_name();
+  h.cpu_name = os::cpu_name();
   h.cores = thread_count();
   h.simd_target = best_simd_target();
-  // The system's own list knows what a guest may use of a cache; the C library's, what the processor was sold with.
-  h.caches = read_caches();
+  h.caches = os::caches();
   for (const CacheFacts& cache : h.caches) h.cache_bytes.push_back(cache.bytes);
-  if (h.caches.empty())
-    for (const int level : {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE})
-      if (const long bytes = sysconf(level); bytes > 0) {
-        h.cache_bytes.push_back(bytes);
-        h.caches.push_back({static_cast<int>(h.cache_bytes.size()), bytes, 1});
-      }
-  struct sysinfo info {};
-  if (sysinfo(&info) == 0) h.memory_bytes = static_cast<std::int64_t>(info.totalram) * info.mem_unit;
-  h.memory_available_bytes = available_memory();
+  h.memory_bytes = os::memory_bytes();
+  h.memory_available_bytes = os::memory_available_bytes();
   return h;
 }
 

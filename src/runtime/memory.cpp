@@ -1,14 +1,13 @@
 #include "spinloom/runtime/memory.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "runtime/cuda/context.hpp"
 #include "runtime/cuda/memory.hpp"
 #include "runtime/cuda/memory_pool.hpp"
+#include "runtime/os/machine.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom {
@@ -19,12 +18,12 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes, Device device) {
   constexpr std::size_t huge_page = std::size_t{2} << 20;
   const std::size_t alignment = bytes >= 2 * huge_page ? huge_page : 64;
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* data = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  void* data = rounded < bytes ? nullptr : os::allocate(alignment, rounded == 0 ? alignment : rounded);
   if (data == nullptr)
     throw DeviceError(fmt::format("no memory for {} bytes on {}; use a smaller matrix or fewer coils at a time",
                                   bytes, to_string(device)));
-  if (alignment == huge_page) madvise(data, rounded, MADV_HUGEPAGE);
-  return {static_cast<std::byte*>(data), [](std::byte* p) { std::free(p); }};
+  if (alignment == huge_page) os::advise_huge_pages(data, rounded);
+  return {static_cast<std::byte*>(data), [](std::byte* p) { os::release(p); }};
 }
 
 void copy_bytes(std::byte* to, Device to_device, const std::byte* from, Device from_device, std::size_t bytes) {

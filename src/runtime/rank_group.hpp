@@ -21,6 +21,7 @@ class RankGroup {
   Meeting& meeting() { return meeting_; }
   Mailbox& mailbox() { return mailbox_; }
   virtual std::string name() const = 0;
+  virtual bool is_one_process() const { return true; }
 
   /// `count` real numbers at `data` on the rank's device, of double precision or single.
   virtual void sum(int rank, void* data, Index count, bool is_double) = 0;

@@ -20,20 +20,20 @@ template <class T>
 void linear_rows(const RowBlock<T>& b, const void* state) {
   const Linear& linear = *static_cast<const Linear*>(state);
   using R = real_of<T>;
-  constexpr long parts = sizeof(T) / sizeof(R), length = 256;
+  constexpr std::ptrdiff_t parts = sizeof(T) / sizeof(R), length = 256;
   R sum[length * parts];
-  for (long y = b.y0; y < b.y1; ++y)
-    for (long x = b.x0; x < b.x1; x += length) {
-      const long count = std::min(length, b.x1 - x) * parts;
+  for (std::ptrdiff_t y = b.y0; y < b.y1; ++y)
+    for (std::ptrdiff_t x = b.x0; x < b.x1; x += length) {
+      const std::ptrdiff_t count = std::min(length, b.x1 - x) * parts;
       bool is_first = true;
       for (const LinearTerm& t : linear.terms) {
         const R* from =
             reinterpret_cast<const R*>(b.in[0][t.z + linear.low_z] + (y + t.y) * b.in_stride[0] + x + t.x);
         const R w = static_cast<R>(t.weight);
         if (is_first)
-          for (long i = 0; i < count; ++i) sum[i] = w * from[i];
+          for (std::ptrdiff_t i = 0; i < count; ++i) sum[i] = w * from[i];
         else
-          for (long i = 0; i < count; ++i) sum[i] += w * from[i];
+          for (std::ptrdiff_t i = 0; i < count; ++i) sum[i] += w * from[i];
         is_first = false;
       }
       std::copy(sum, sum + count, reinterpret_cast<R*>(b.out[0][0] + y * b.out_stride[0] + x));

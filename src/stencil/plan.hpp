@@ -99,5 +99,7 @@ void run_overlapped(const Plan<T>& plan, Index first_level, Index levels);
 
 /// X(T) for each element type.
 #define SPINLOOM_STENCIL_ELEMENTS(X) X(float) X(double) X(cfloat) X(cdouble)
+/// Those that grids hold, halves among them.
+#define SPINLOOM_STENCIL_STORED(X) SPINLOOM_STENCIL_ELEMENTS(X) X(Half)
 
 }  // namespace spinloom::stencil

@@ -102,6 +102,12 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
   for (const auto& k : chain) definitions.push_back(*k.definition);
   for (const auto& f : fields) boundaries.push_back(f.current->boundaries());
   if (const auto why = why_illegal(definitions, plan.layout, boundaries, schedule)) throw ArgumentError(*why);
+  for (const auto& k : chain)
+    if (plan.layout.device.kind != DeviceKind::cuda && k.rows.at[0][0] == nullptr)
+      throw ArgumentError(fmt::format(
+          "stepper: '{}' was not compiled for these grids; make_kernel() compiles a stencil, grids on a GPU "
+          "need none",
+          k.definition->name));
   const Index line = 64 / static_cast<Index>(sizeof(T));
   if (plan.layout.device.kind == DeviceKind::cuda && schedule.kind == Schedule::Kind::naive)
     plan.schedule.kind = Schedule::Kind::cuda;
@@ -252,12 +258,6 @@ void StepperState<T>::hand_back() {
   for (std::size_t f = 0; f < plan.fields.size(); ++f)
     if (plan.fields[f].swaps && plan.current(level, f) != grids[f].current->origin())
       grids[f].current->swap_values(*other(f));
-}
-
-/// Halves have no row kernels.
-template <>
-void StepperState<Half>::advance(Index) {
-  throw ArgumentError("stepper: grids of halves are stepped on a GPU only; construct them with a device");
 }
 
 template struct StepperState<float>;

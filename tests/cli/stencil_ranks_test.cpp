@@ -1,4 +1,5 @@
 #include "command_test.hpp"
+#include "spinloom/runtime/cuda.hpp"
 
 namespace {
 
@@ -51,6 +52,22 @@ TEST_F(StencilRanks, RefuseWhatTheyCannotDo) {
   expect_failure("stencil run life --ranks 2 --matrix 8,8,8", 1, "2 axes");
   expect_failure("stencil run 7-point --ranks mpi", 1, "nowhere", "SPINLOOM_MPI=/nowhere/module.so");
   expect_failure("bench ranks", 1, "mpirun -n 2");
+}
+
+TEST_F(StencilRanks, OnGpusGiveTheSameFiguresOrSayWhyNot) {
+  const std::string wave = "stencil run wave --matrix 19,22,35 --steps 9 --boundary periodic ";
+  expect_failure(wave + "--ranks 2 --device cuda:0,0", 2, "cuda:0,0");
+  expect_failure(wave + "--device cuda:0,1 --schedule best", 2, "name a schedule");
+  expect_failure("bench ranks --ranks 2 --device cpu", 1, "mpirun -n");
+  expect_failure("bench stream --ranks 2", 2, "has no use for it");
+  if (!spinloom::cuda_status().is_usable()) {
+    for (const char* how : {"--ranks 2 --device cuda", "--device cuda:0,1"})
+      expect_failure(wave + how, 1, "choose --device cpu");
+    return;
+  }
+  const auto expected = json_of(wave)["fields"];
+  for (const char* how : {"--ranks 2 --device cuda", "--ranks 3 --device cuda:0 --exchange blocking"})
+    EXPECT_EQ(json_of(wave + how)["fields"].dump(), expected.dump()) << how;
 }
 
 TEST_F(StencilRanks, OfMpiGiveTheSameFigures) {

@@ -1,4 +1,8 @@
+#include <random>
+
 #include "command_test.hpp"
+#include "spinloom/io/image_file.hpp"
+#include "spinloom/io/npy.hpp"
 
 namespace {
 
@@ -15,6 +19,80 @@ TEST_F(StencilCommand, EveryScheduleGivesTheSameFigures) {
     if (expected.empty()) expected = json["fields"].dump();
     EXPECT_EQ(json["fields"].dump(), expected) << schedule;
   }
+}
+
+/// A field of numbers in [0, 1) that differ.
+spinloom::Array<float> some_field(const spinloom::Shape& shape, unsigned seed) {
+  std::mt19937 random(seed);
+  spinloom::Array<float> a(shape);
+  for (float& v : a) v = std::uniform_real_distribution<float>(0, 1)(random);
+  return a;
+}
+
+TEST_F(StencilCommand, RunsATextOnImages) {
+  const spinloom::Shape shape{5, 7, 9};
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  auto u = some_field(shape, seed);
+  const auto k = some_field(shape, seed + 1);
+  write_npy(path("u.npy"), spinloom::Tensor::copy_of(u), spinloom::OutputFile::Existing::refuse);
+  write_npy(path("k.npy"), spinloom::Tensor::copy_of(k), spinloom::OutputFile::Existing::refuse);
+  json_of(
+      "stencil run --expression 'next(u) = u(0,0,0) + dt * (k(0,0,0) * (u(0,0,1) - u(0,0,-1)))' --input "
+      "u=u.npy "
+      "--input k=k.npy --param dt=0.25 --boundary 'dirichlet 2' --precision float --steps 3 -o u=r.npy "
+      "--schedule 'overlapped rows=3 steps=2'");
+  for (int step = 0; step < 3; ++step) {
+    auto next = u.clone();
+    for (spinloom::Index i = 0; i < u.size(); ++i) {
+      const spinloom::Index x = i % 9;
+      next[i] = u[i] + 0.25f * (k[i] * ((x < 8 ? u[i + 1] : 2) - (x > 0 ? u[i - 1] : 2)));
+    }
+    u = std::move(next);
+  }
+  const auto result = spinloom::load_image(path("r.npy")).data.to<float>();
+  ASSERT_EQ(result.shape(), shape);
+  for (spinloom::Index i = 0; i < u.size(); ++i) ASSERT_EQ(result[i], u[i]) << i;
+}
+
+TEST_F(StencilCommand, ASourceOfItsOwnIsTheBuiltInOne) {
+  const auto builtin = json_of("stencil run wave --matrix 9,8,7 --steps 4 --boundary periodic");
+  const std::string text = builtin["expression"].get<std::string>();
+  const auto same =
+      json_of("stencil run --expression '" + text + "' --matrix 9,8,7 --steps 4 --boundary periodic");
+  EXPECT_EQ(same["fields"], builtin["fields"]);
+  const auto on_ranks = json_of("stencil run --expression '" + text +
+                                "' --matrix 9,8,7 --steps 4 --boundary periodic --ranks 2 --split 1,2,1");
+  EXPECT_EQ(on_ranks["fields"], builtin["fields"]);
+}
+
+TEST_F(StencilCommand, RefusesFilesThatDoNotFit) {
+  write_npy(path("u.npy"), spinloom::Tensor::copy_of(some_field({3, 4, 5}, 1)),
+           spinloom::OutputFile::Existing::refuse);
+  write_npy(path("other.npy"), spinloom::Tensor::copy_of(some_field({3, 4, 6}, 2)),
+           spinloom::OutputFile::Existing::refuse);
+  write_npy(path("flat.npy"), spinloom::Tensor::copy_of(some_field({4, 6}, 2)),
+           spinloom::OutputFile::Existing::refuse);
+  const std::string own = "stencil run --expression 'next(u) = u(0,0,1) + dt * k(0,0,0)' --param 0.1 ";
+  expect_failure("stencil run", 2, "--expression");
+  expect_failure("stencil run 7-point --expression 'next(u) = u(0,0,0)'", 2, "excludes");
+  expect_failure("stencil run --expression 'next(u) = u(0,0'", 2, "column");
+  expect_failure("stencil run --expression 'next(u) = a * u(0,0,0)'", 2, "needs a value of 'a'");
+  expect_failure("stencil run 7-point --param side=0.1 --param corner=1", 2, "corner");
+  expect_failure("stencil run 7-point --param 1 2 3", 2, "has 2");
+  expect_failure("stencil run 7-point --param side=inf", 2, "finite");
+  expect_failure(own + "--input u.npy", 2, "reads k");
+  expect_failure(own + "--input u.npy --input k=other.npy", 1, "other.npy");
+  expect_failure(own + "--input u.npy --input u=u.npy", 2, "twice");
+  expect_failure(own + "--input q=u.npy", 2, "q=u.npy");
+  expect_failure(own + "--input flat.npy", 1, "3 axes");
+  expect_failure("stencil run 7-point --input u.npy --matrix 3,4,6", 2, "leave it out");
+  expect_failure("stencil run 7-point --input none.npy", 1, "none.npy");
+  expect_failure("stencil run 7-point --input u.npy -o u.npy", 1, "--force");
+  expect_failure("stencil run 7-point --input u.npy -o r.png", 2, ".npy");
+  expect_failure("stencil run diffusion --matrix 4,4,4 -o k=r.npy", 2, "does not write k");
+  expect_failure("stencil run 7-point --input u.npy --ranks 2", 2, "one rank alone");
+  expect_failure("stencil tune 7-point --input u.npy", 2, "--input");
 }
 
 TEST_F(StencilCommand, RefusesWhatItCannotDo) {

@@ -53,4 +53,27 @@ TEST(House, FoldersIncludeOnlyThemselvesAndLowerFloors) {
   EXPECT_GT(checked, 10) << "nothing was read";
 }
 
+// What is asked of the operating system is asked in one folder, which has a part for each system.
+TEST(House, OnlyTheFolderOfASystemIncludesItsHeaders) {
+  const fs::path root(SPINLOOM_SOURCE_DIR);
+  const std::regex include(
+      R"(^\s*#\s*include\s*<(sys/|net/|arpa/|linux/)?(unistd|dlfcn|fcntl|c?signal|signal|termios|pthread|sched|spawn|poll|glob|pwd|dirent|ftw|strings|execinfo|link|windows|io|direct|process|mman|resource|sysinfo|wait|stat|file|ioctl|select|socket|prctl)(\.h)?>.*)");
+  int systems = 0;
+  for (const char* top : {"include", "src", "cli", "python/src", "bench"})
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      const std::string name = fs::relative(entry.path(), root).generic_string();
+      if (!entry.is_regular_file() || name.starts_with("bench/peers/")) continue;
+      const bool is_system =
+          name.starts_with("src/runtime/os/posix/") || name.starts_with("src/runtime/os/windows/");
+      std::ifstream file(entry.path());
+      std::smatch found;
+      for (std::string line; std::getline(file, line);)
+        if (std::regex_match(line, found, include) || line.find("_WIN32") != std::string::npos) {
+          systems += is_system;
+          EXPECT_TRUE(is_system) << name << ": " << line << "; src/runtime/os/ is the place for it";
+        }
+    }
+  EXPECT_GT(systems, 10) << "nothing was read";
+}
+
 }  // namespace

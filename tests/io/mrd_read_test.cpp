@@ -5,9 +5,9 @@
 #include <random>
 
 #include "example_scan.hpp"
-#include "io/child_reader.hpp"
 #include "io/mrd_layouts.hpp"
 #include "io/streams.hpp"
+#include "runtime/os/child_reader.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/io/mrd.hpp"
 #include "temporary_folder.hpp"
@@ -332,7 +332,7 @@ TEST(MrdRead, EndsAReadingThatWouldNeverEnd) {
   const auto words = [&](bool writes_first, const std::function<bool(ChildPipe&)>& parent) {
     return refusal<FormatError>([&] {
       read_in_child(
-          folder / "endless.h5", 0,
+          folder / "endless.h5", "HDF5", 0,
           [&](ChildPipe& pipe) {
             if (writes_first) pipe.write("a", 1);
             for (volatile bool goes_on = true; goes_on;) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "io/nifti_builder.hpp"
+#include "io/named_pipe.hpp"
 #include "io/streams.hpp"
 #include "spinloom/io/nifti.hpp"
 

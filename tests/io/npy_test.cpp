@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "io/named_pipe.hpp"
 #include "io/streams.hpp"
 
 namespace spinloom {

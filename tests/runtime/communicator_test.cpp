@@ -4,6 +4,7 @@
 
 #include "devices.hpp"
 #include "rank_tests.hpp"
+#include "runtime/os/system.hpp"
 #include "spinloom/core/devices.hpp"
 
 namespace spinloom {
@@ -144,7 +145,7 @@ TEST(Communicators, SayInWordsWhyThereIsNoMpi) {
   // In a process of its own: a module is looked for once.
   EXPECT_EXIT(
       {
-        setenv("SPINLOOM_MPI", "/nowhere/libspinloom_mpi.so", 1);
+        os::set_default_environment("SPINLOOM_MPI", "/nowhere/libspinloom_mpi.so");
         try {
           make_mpi_communicator();
         } catch (const BackendUnavailable& e) {

@@ -12,6 +12,7 @@ struct Sharing {
   int steps_between = 1;
   std::string schedule = "naive";
   Exchanging exchanging = Exchanging::overlapped;
+  std::vector<Device> devices = {Device{}};  ///< taken by the ranks in turn
 };
 inline std::string to_string(const Sharing& s) {
   return "split " + spinloom::to_string(s.split) + ", " + std::to_string(s.steps_between) +
@@ -52,6 +53,8 @@ std::string difference_on(const Communicator& communicator, const Problem<T>& pr
     for (std::size_t a = 0; a < problem.shape.size(); ++a)
       grids.back().set_boundary(static_cast<int>(a), problem.faces[a].first, problem.faces[a].second);
     take_own(g, grids.back());
+    const Device device = how.devices[static_cast<std::size_t>(communicator.rank()) % how.devices.size()];
+    if (device.kind == DeviceKind::cuda) grids.back() = grids.back().on(device);
   }
   std::vector<DomainFields<T>> fields;
   std::vector<std::size_t> compared;

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "spinloom/runtime/array.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "stencil/domain_harness.hpp"
 
@@ -89,6 +90,17 @@ int main() {
       check<float>(c, "5-point", {40, 70}, {{}, 3, "overlapped steps=3 rows=8", way}, false);
       check<float>(c, "lattice-boltzmann", {40, 70}, {{}, 1, "sweep", way}, wraps);
     }
+  // All ranks on the first GPU, where there is one.
+  if (cuda_status().is_usable())
+    for (const bool wraps : {false, true})
+      for (const Exchanging way : {Exchanging::overlapped, Exchanging::blocking}) {
+        const std::vector<Device> gpu = {{DeviceKind::cuda, 0}};
+        check<double>(c, "7-point", {34, 28, 70}, {{}, 1, "cuda", way, gpu}, wraps);
+        check<float>(c, "27-point", {34, 28, 70}, {{}, 2, "cuda gather", way, gpu}, wraps);
+        check<double>(c, "wave", {34, 28, 70}, {{}, 1, "cuda gather", way, gpu}, wraps);
+        check<double>(c, "red-black", {34, 28, 70}, {{}, 2, "cuda gather", way, gpu}, wraps);
+        check<float>(c, "5-point", {40, 140}, {{}, 3, "cuda overlapped steps=3", way, gpu}, wraps);
+      }
   const std::vector<double> all = c.gather({double(failures)});
   if (c.rank() == 0) {
     for (const double f : all) failures += static_cast<int>(f) * (&f != all.data());

@@ -25,19 +25,21 @@ struct RedBlack7 {
   }
 };
 
-std::vector<Grid<float>> reference_in_double(const Problem<float>& p) {
+template <class T, class Arithmetic>
+std::vector<Grid<T>> reference(const Problem<T>& p) {
   auto grids = p.make_grids();
-  run_reference<float, double>(p.definitions(), p.bind(grids), p.params, p.steps);
+  run_reference<T, Arithmetic>(p.definitions(), p.bind(grids), p.params, p.steps);
   return grids;
 }
 
-void check(const Kernel<float>& kernel, const std::vector<double>& params) {
+template <class Arithmetic, class T>
+void check(const Kernel<T>& kernel, const std::vector<double>& params) {
   int legal = 0;
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{5, 9, 37}, Shape{13, 6, 64}}) {
-    const Problem<float> p{
+    const Problem<T> p{
         {kernel}, shape, {{{neumann(0.1), clamp()}, {dirichlet(1), reflect()}, {dirichlet(0.3), clamp()}}},
         params,   5,     7};
-    const auto expected = reference_in_double(p);
+    const auto expected = reference<T, Arithmetic>(p);
     for (const char* text : {"naive", "sweep rows=4 planes=4 stream prefetch", "sweep rows=3 planes=2",
                              "overlapped steps=3 rows=5 planes=2 stream", "wavefront steps=2 rows=4",
                              "diamond width=8 planes=4 prefetch"}) {
@@ -51,11 +53,19 @@ void check(const Kernel<float>& kernel, const std::vector<double>& params) {
 }
 
 TEST(Storage, FloatsInDoubleHaveTheReferenceBits) {
-  check(make_kernel<Mean7, float, double>("mean"), {0.1});
-  check(make_kernel<RedBlack7, float, double>("red-black"), {});
-  check(builtin_kernels_in_double("7-point")[0], {0.4, 0.1});
-  check(builtin_kernels_in_double("27-point")[0], {0.3, 0.05, 0.02, 0.01});
-  check(builtin_kernels_in_double("laplacian")[0], {});
+  check<double>(make_kernel<Mean7, float, double>("mean"), {0.1});
+  check<double>(make_kernel<RedBlack7, float, double>("red-black"), {});
+  check<double>(builtin_kernels_in_double("7-point")[0], {0.4, 0.1});
+  check<double>(builtin_kernels_in_double("27-point")[0], {0.3, 0.05, 0.02, 0.01});
+  check<double>(builtin_kernels_in_double("laplacian")[0], {});
+}
+
+TEST(Storage, HalvesInFloatHaveTheReferenceBits) {
+  check<float>(make_kernel<Mean7, Half, float>("mean"), {0.1});
+  check<float>(make_kernel<RedBlack7, Half, float>("red-black"), {});
+  check<float>(builtin_kernels_as_half("7-point")[0], {0.4, 0.1});
+  check<float>(builtin_kernels_as_half("27-point")[0], {0.3, 0.05, 0.02, 0.01});
+  check<float>(builtin_kernels_as_half("laplacian")[0], {});
 }
 
 TEST(Storage, FloatsInDoubleAreRoundedOncePerStep) {
@@ -81,6 +91,10 @@ TEST(Storage, FloatsInDoubleAreRoundedOncePerStep) {
 TEST(Storage, RefusesWhatWasNotCompiledForIt) {
   EXPECT_THROW(builtin_kernels_in_double("wave"), ArgumentError);
   EXPECT_THROW(builtin_kernels_in_double("8-point"), ArgumentError);
+  EXPECT_THROW(builtin_kernels_as_half("8-point"), ArgumentError);
+  Grid<Half> u({4, 4, 4}, Halo(4), clamp()), c({4, 4, 4}, Halo(4), clamp()),
+      before({4, 4, 4}, Halo(4), clamp());
+  EXPECT_THROW(Stepper<Half>(builtin_kernels_as_half("wave"), {{u, before}, {c}}), ArgumentError);
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const;
   Device device() const;
+  /// Whether the ranks are threads of this process, and so reach one another's memory.
+  bool is_one_process() const;
   std::string name() const;  ///< how the ranks add: "NCCL 2.28.3", "Open MPI v4.1.4", "rehearsal", "alone"
 
   /// x = x of rank 0 + x of rank 1 + ..., the same bits on every rank. T is cfloat or cdouble.

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "spinloom/stencil/definition.hpp"
+#include "spinloom/stencil/half.hpp"
 
 namespace spinloom::stencil {
 
@@ -25,6 +25,10 @@ std::vector<Kernel<T>> builtin_kernels(const std::string& name);
 /// The same for grids of float that are computed in double (see make_kernel). Throws ArgumentError that lists the names
 /// for a stencil that was not compiled so: 7-point, 27-point and laplacian are.
 std::vector<Kernel<float>> builtin_kernels_in_double(const std::string& name);
+
+/// The same for grids of halves that are computed in float. Every stencil is there; on the host run those of
+/// builtin_kernels_in_double() alone.
+std::vector<Kernel<Half>> builtin_kernels_as_half(const std::string& name);
 
 /// Instruction sets that the library's stencils were compiled for and this machine has, best first.
 std::vector<std::string> builtin_targets();

@@ -50,11 +50,13 @@ inline namespace SPINLOOM_STENCIL_TARGET {
 /// faster than the oldest machine's instructions is used.
 ///
 /// Arithmetic   make_kernel<Heat, float, double>() computes in double on grids of float: half the bytes of double, and
-///              one rounding to float per step instead of one per operation. Other pairs do not compile.
+///              one rounding to float per step instead of one per operation. make_kernel<Heat, Half, float>() computes in
+///              float on grids of halves. Other pairs do not compile.
 template <class S, class T, class Arithmetic = real_of<T>>
 Kernel<T> make_kernel(const std::string& name = "stencil") {
   return {std::make_shared<const Definition>(make_definition(name, program_of<S>.view())),
-          row_functions<S, T, max_planes, Arithmetic>(), nullptr, !std::is_same_v<Arithmetic, real_of<T>>};
+          row_functions<S, T, max_planes, Arithmetic>(), nullptr,
+          std::is_same_v<Arithmetic, double> && !std::is_same_v<real_of<T>, double>};
 }
 }  // namespace SPINLOOM_STENCIL_TARGET
 

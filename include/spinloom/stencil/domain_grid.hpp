@@ -11,7 +11,12 @@ namespace spinloom::stencil {
 template <class T>
 class DomainGrid {
  public:
-  explicit DomainGrid(const Domain& domain, const Boundary& all_faces = {});
+  /// On a GPU, DomainGrid<float> u(domain, clamp(), Device{DeviceKind::cuda, 0}), points are out of the host's reach as those of
+  /// a Grid there. Each rank names its own; several may share one.
+  explicit DomainGrid(const Domain& domain, const Boundary& all_faces = {}, Device device = {});
+  Device device() const { return stored_.device(); }
+  /// A copy on another device: points, rim, outer cells and boundaries.
+  DomainGrid on(Device device) const { return DomainGrid(*this, device); }
 
   const Domain& domain() const { return domain_; }
   const DomainPart& part() const { return part_; }
@@ -31,15 +36,19 @@ class DomainGrid {
   /// Every point of its own from f(z, y, x).
   template <class F>
   void fill(const F& f) {
-    const Index rows = part_.end[1] - part_.begin[1];
+    const Index rows = part_.end[1] - part_.begin[1], length = part_.end[2] - part_.begin[2];
+    const bool on_gpu = device().kind == DeviceKind::cuda;
+    Array<T> own(on_gpu ? domain_.own_shape(domain_.communicator().rank()) : Shape{0});
     parallel_blocks((part_.end[0] - part_.begin[0]) * rows, 16, [&](Index begin, Index end, int) {
       for (Index row = begin; row < end; ++row) {
         const Index z = part_.begin[0] + row / rows, y = part_.begin[1] + row % rows;
-        for (Index x = part_.begin[2]; x < part_.end[2]; ++x) (*this)(z, y, x) = f(z, y, x);
+        T* const to = on_gpu ? own.data() + row * length : &(*this)(z, y, part_.begin[2]);
+        for (Index x = 0; x < length; ++x) to[x] = f(z, y, part_.begin[2] + x);
       }
     });
+    if (on_gpu) assign(own);
   }
-  /// Its own points, a dense array of domain().own_shape(rank), and back. Throws ShapeError.
+  /// Its own points, a dense array of domain().own_shape(rank) on any device, and back. Throws ShapeError.
   void assign(View<const T> own);
   void copy_to(View<T> own) const;
   /// From rank 0, which has the whole array, to all; what the others pass is not looked at.
@@ -52,6 +61,12 @@ class DomainGrid {
   const Grid<T>& stored() const { return stored_; }
 
  private:
+  DomainGrid(const DomainGrid& other, Device device)
+      : domain_(other.domain_),
+        part_(other.part_),
+        stored_(other.stored_.on(device)),
+        boundaries_(other.boundaries_) {}
+
   Domain domain_;
   DomainPart part_;
   Grid<T> stored_;

@@ -27,6 +27,9 @@ enum class Exchanging { overlapped, blocking };
 ///   DomainStepper<float> heat(chain, {u}, parse_schedule("sweep rows=64 planes=4 stream prefetch"));
 ///   heat.run(1000);
 ///
+/// Works where its grids lie. On GPUs messages go from one to another by copies between them where ranks are threads of one
+/// process, else by way of the host; run() returns when the work is issued, but for what several processes wait for.
+///
 /// Neighbours exchange once in as many steps as their rims allow, and compute the rims in between twice. All ranks make and
 /// call it together with the same arguments, on grids of one Domain, that are changed between calls as they like.
 ///

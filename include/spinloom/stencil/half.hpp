@@ -6,8 +6,8 @@ namespace spinloom::stencil {
 
 using spinloom::Half;
 
-/// The same stencil on grids of halves, computed in float: half the bytes of float. Grids of halves live on the host and on a
-/// GPU; steppers run them on a GPU alone.
+/// The same stencil on grids of halves of a GPU, computed in float: half the bytes of float. On the host grids of halves are
+/// stepped by kernels that were compiled so: make_kernel<Heat, Half, float>(), builtin_kernels_as_half().
 inline Kernel<Half> stored_as_half(const Kernel<float>& kernel) {
   return {kernel.definition, {}, nullptr, false};
 }

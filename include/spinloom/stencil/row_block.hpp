@@ -1,5 +1,6 @@
 #pragma once
 #include <complex>
+#include <cstddef>
 
 #include "spinloom/stencil/program.hpp"
 
@@ -12,7 +13,7 @@ inline constexpr int max_planes = 8;
 /// compiled once and row kernels once per stencil.
 template <class T>
 struct RowBlock {
-  using Index = long;
+  using Index = std::ptrdiff_t;
   /// in[r][p]: the point (y = 0, x = 0) of the plane p - reach.low[z] from the first one, of read r.
   const T* in[max_reads][2 * max_radius + max_planes];
   Index in_stride[max_reads];  ///< elements from a row to the next

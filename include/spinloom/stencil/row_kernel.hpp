@@ -1,7 +1,7 @@
 #pragma once
 #include <utility>
 
-#include "spinloom/stencil/simd.hpp"
+#include "spinloom/stencil/simd_half.hpp"
 
 /// Rows of any stencil, made from its node list: the only code that is compiled per stencil.
 namespace spinloom::stencil::inline SPINLOOM_STENCIL_TARGET {
@@ -271,10 +271,10 @@ struct RowKernel {
   static void run(const RowBlock<T>& b, const void*) {
     Real params[program.params() + 1];
     for (int p = 0; p < program.params(); ++p) params[p] = static_cast<Real>(b.params[p]);
-    for (long y = b.y0; y < b.y1; ++y) row(b, y, params);
+    for (std::ptrdiff_t y = b.y0; y < b.y1; ++y) row(b, y, params);
   }
 
-  SPINLOOM_STENCIL_INLINE static void row(const RowBlock<T>& b, long y, const Real* params) {
+  SPINLOOM_STENCIL_INLINE static void row(const RowBlock<T>& b, std::ptrdiff_t y, const Real* params) {
     const Stored* from[rows.count > 0 ? rows.count : 1];
     unrolled<rows.count>([&]<int r>() __attribute__((always_inline)) {
       constexpr RowUse use = rows.use[r];
@@ -327,7 +327,7 @@ struct RowKernel {
         next[rows.count > 0 ? rows.count : 1];
     Pack column_before[planes][nodes], column_here[planes][nodes];
     Values column[planes];
-    const auto columns_at = [&](long x) __attribute__((always_inline)) {
+    const auto columns_at = [&](std::ptrdiff_t x) __attribute__((always_inline)) {
       unrolled<planes * nodes>([&]<int i>() __attribute__((always_inline)) {
         constexpr int u = order.plane[i], n = order.node[i];
         if constexpr (kinds.uniform[n]) {
@@ -362,8 +362,8 @@ struct RowKernel {
       });
     }
 
-    const long x1 = b.x1;
-    for (long x = b.x0; x < x1; x += points) {
+    const std::ptrdiff_t x1 = b.x1;
+    for (std::ptrdiff_t x = b.x0; x < x1; x += points) {
       if constexpr (way > 0)
         unrolled<planes * reads.count>([&]<int i>() __attribute__((always_inline)) {
           __builtin_prefetch(

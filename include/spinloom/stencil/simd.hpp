@@ -1,5 +1,6 @@
 #pragma once
 #include <complex>
+#include <cstddef>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -37,8 +38,8 @@ template <>
 struct Vector<double> {
   typedef double Pack __attribute__((vector_size(SPINLOOM_STENCIL_BYTES)));
   typedef double Memory __attribute__((vector_size(SPINLOOM_STENCIL_BYTES), aligned(8), may_alias));
-  typedef long Mask __attribute__((vector_size(SPINLOOM_STENCIL_BYTES)));
-  using Lane = long;
+  typedef std::ptrdiff_t Mask __attribute__((vector_size(SPINLOOM_STENCIL_BYTES)));
+  using Lane = std::ptrdiff_t;
 };
 
 /// Packs of R that lie in memory as S: a narrower type is widened when it is loaded, and rounded when it is stored.
@@ -47,7 +48,8 @@ struct Simd : Simd<R> {
   using Pack = typename Vector<R>::Pack;
   using Mask = typename Vector<R>::Mask;
   static constexpr int lanes = SPINLOOM_STENCIL_BYTES / sizeof(R);
-  static_assert(std::is_same_v<R, double> && std::is_same_v<S, float>, "doubles may be stored as floats");
+  static_assert(std::is_same_v<R, double> && std::is_same_v<S, float>,
+                "doubles may be stored as floats, and floats as halves (simd_half.hpp)");
   typedef S Narrow __attribute__((vector_size(lanes * sizeof(S))));
   typedef S Memory __attribute__((vector_size(lanes * sizeof(S)), aligned(sizeof(S)), may_alias));
 
@@ -57,7 +59,7 @@ struct Simd : Simd<R> {
   SPINLOOM_STENCIL_INLINE static void store(S* p, Pack v) {
     *reinterpret_cast<Memory*>(p) = __builtin_convertvector(v, Narrow);
   }
-  SPINLOOM_STENCIL_INLINE static void store_part(S* p, Pack v, long count) {
+  SPINLOOM_STENCIL_INLINE static void store_part(S* p, Pack v, std::ptrdiff_t count) {
     const Narrow narrow = __builtin_convertvector(v, Narrow);
     for (int l = 0; l < lanes; ++l)
       if (l < count) p[l] = narrow[l];
@@ -88,7 +90,7 @@ struct Simd<R, R> {
   }
   /// The first `count` lanes. Without a call or a loop where the instructions allow: this stands in the loop over a row,
   /// and a call there costs all packs their registers.
-  SPINLOOM_STENCIL_INLINE static void store_part(R* p, Pack v, long count) {
+  SPINLOOM_STENCIL_INLINE static void store_part(R* p, Pack v, std::ptrdiff_t count) {
 #if SPINLOOM_STENCIL_BYTES == 64
     const unsigned mask = (1u << count) - 1;
     if constexpr (sizeof(R) == 4)

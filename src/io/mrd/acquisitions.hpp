@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "io/child_reader.hpp"
 #include "io/hdf5.hpp"
+#include "runtime/os/child_reader.hpp"
 #include "spinloom/io/raw_scan.hpp"
 
 /// The lines of a scan on their way from the process that reads them by HDF5 to the one that uses them. The

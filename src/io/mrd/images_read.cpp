@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "io/child_reader.hpp"
 #include "io/mrd/contents.hpp"
 #include "io/mrd/placement.hpp"
 #include "io/mrd/records.hpp"
+#include "runtime/os/child_reader.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/io/mrd.hpp"
 
@@ -178,7 +178,7 @@ MrdImages read_mrd_images(const std::string& path, const std::string& series, co
   const hdf5::Session session;
   // A rehearsal: pixels have no references that a failed call could follow far, so they are read here again.
   read_in_child(
-      path, 0, [&](ChildPipe&) { read_file(path, series, {}); }, [](ChildPipe&) { return true; });
+      path, "HDF5", 0, [&](ChildPipe&) { read_file(path, series, {}); }, [](ChildPipe&) { return true; });
   return read_file(path, series, log);
 }
 

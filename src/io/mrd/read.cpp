@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "io/child_reader.hpp"
 #include "io/mrd/acquisitions.hpp"
 #include "io/mrd/contents.hpp"
 #include "io/mrd/header.hpp"
+#include "runtime/os/child_reader.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 #include "spinloom/io/mrd.hpp"
 
 namespace spinloom {
@@ -82,12 +83,12 @@ bool receive_scan(ChildPipe& pipe, std::size_t memory, RawScan& scan, const Log&
 RawScan read_mrd(const std::string& path, const std::string& group, const Log& log) {
   // Lists of variable length are stored as they are: what they fill in memory is in the file.
   std::error_code unknown;
-  const std::size_t bytes = std::filesystem::file_size(path, unknown);
+  const std::size_t bytes = std::filesystem::file_size(to_path(path), unknown);
   const std::size_t memory = (std::size_t{1} << 30) + 2 * (unknown ? 0 : bytes);
   const hdf5::Session session;
   RawScan scan;
   read_in_child(
-      path, memory, [&](ChildPipe& pipe) { send_scan(path, group, pipe); },
+      path, "HDF5", memory, [&](ChildPipe& pipe) { send_scan(path, group, pipe); },
       [&](ChildPipe& pipe) {
         try {
           return receive_scan(pipe, memory, scan, log);

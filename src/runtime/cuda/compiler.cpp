@@ -7,6 +7,7 @@
 #include "runtime/cuda/driver.hpp"
 #include "runtime/cuda/kernel_cache.hpp"
 #include "runtime/dynamic_library.hpp"
+#include "runtime/os/library.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom::cuda {
@@ -54,7 +55,7 @@ void list_functions(const Bind& bind, Nvrtc& n) {
 }
 
 Loaded load() {
-  const std::vector<std::string> files = toolkit_files("libnvrtc", 0);
+  const std::vector<std::string> files = toolkit_files(os::nvrtc_files);
   const std::string remedy = "update it to 12.0 or newer";
   Loaded loaded{
       load_functions<Nvrtc>(files,

@@ -9,6 +9,7 @@
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/memory_pool.hpp"
 #include "runtime/cuda/staging.hpp"
+#include "runtime/cuda/streams.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom::cuda {
@@ -53,7 +54,9 @@ Context::Context(int index) : index_(index), facts_(read_facts(index)) {
 
 StreamHandle Context::stream() const {
   const Recording* const record = recording(*this);
-  return record == nullptr ? stream_ : record->stream;
+  if (record != nullptr) return record->stream;
+  const StreamHandle chosen = chosen_stream(*this);
+  return chosen == nullptr ? stream_ : chosen;
 }
 
 StreamHandle Context::upload_stream() const {

@@ -33,7 +33,7 @@ class Context {
   int index() const { return index_; }
   const DeviceFacts& facts() const { return facts_; }
   ContextHandle handle() const { return handle_; }
-  /// Where work is to be issued: the one stream, or, while this thread records a Graph, the record.
+  /// Where work is to be issued: the one stream, or, while this thread records a Graph, the record; within InStream that one.
   StreamHandle stream() const;
   StreamHandle own_stream() const { return stream_; }
   /// Beside stream(), for what the host sends while work runs; its order with stream() is made by events.

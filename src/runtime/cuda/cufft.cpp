@@ -6,6 +6,7 @@
 #include "runtime/cuda/driver.hpp"
 #include "runtime/cuda/scratch.hpp"
 #include "runtime/dynamic_library.hpp"
+#include "runtime/os/library.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom::cuda {
@@ -45,7 +46,7 @@ void list_functions(const Bind& bind, Library& l) {
 }
 
 Loaded load() {
-  const std::vector<std::string> files = toolkit_files("libcufft", 1);  // cuFFT 12 belongs to CUDA 13
+  const std::vector<std::string> files = toolkit_files(os::cufft_files);
   const std::string remedy = "update it to that of CUDA 12.0 or newer";
   Loaded loaded{
       load_functions<Library>(files,

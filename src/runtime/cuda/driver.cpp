@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/dynamic_library.hpp"
+#include "runtime/os/library.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom::cuda {
@@ -32,6 +33,8 @@ void list_functions(const Bind& bind, Driver& d) {
   SPINLOOM_BIND(CtxPopCurrent, "cuCtxPopCurrent_v2");
   SPINLOOM_BIND(CtxSynchronize, "cuCtxSynchronize");
   SPINLOOM_BIND(MemGetInfo, "cuMemGetInfo_v2");
+  SPINLOOM_BIND(DeviceCanAccessPeer, "cuDeviceCanAccessPeer");
+  SPINLOOM_BIND(CtxEnablePeerAccess, "cuCtxEnablePeerAccess");
   SPINLOOM_BIND(MemAlloc, "cuMemAlloc_v2");
   SPINLOOM_BIND(MemFree, "cuMemFree_v2");
   SPINLOOM_BIND(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
@@ -40,6 +43,8 @@ void list_functions(const Bind& bind, Driver& d) {
   SPINLOOM_BIND(MemcpyPeerAsync, "cuMemcpyPeerAsync");
   SPINLOOM_BIND(MemsetD8Async, "cuMemsetD8Async");
   SPINLOOM_BIND(StreamCreate, "cuStreamCreate");
+  SPINLOOM_BIND(StreamCreateWithPriority, "cuStreamCreateWithPriority");
+  SPINLOOM_BIND(CtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange");
   SPINLOOM_BIND(StreamSynchronize, "cuStreamSynchronize");
   SPINLOOM_BIND(StreamWaitEvent, "cuStreamWaitEvent");
   SPINLOOM_BIND(EventCreate, "cuEventCreate");
@@ -76,8 +81,10 @@ std::string say(const Driver& d, Result result, const char* call) {
 Loaded load() {
   Loaded loaded{
       load_functions<Driver>(
-          {"libcuda.so.1"},
-          {"the NVIDIA driver", "no NVIDIA driver was found (libcuda.so.1); it comes with the NVIDIA driver",
+          os::driver_files(),
+          {"the NVIDIA driver",
+           fmt::format("no NVIDIA driver was found ({}); it comes with the NVIDIA driver",
+                       fmt::join(os::driver_files(), " or ")),
            "update it to one for CUDA 12.0 or newer"},
           [](const auto& bind, Driver& d) { list_functions(bind, d); }),
       0};
@@ -117,11 +124,11 @@ std::string driver_problem() { return loaded().problem; }
 int driver_version() { return loaded().version; }
 std::string driver_file() { return loaded().file; }
 
-std::vector<std::string> toolkit_files(const std::string& library, int behind) {
+std::vector<std::string> toolkit_files(std::vector<std::string> (*names)(int cuda)) {
   std::vector<std::string> files;
   for (const int major : {13, 12})
     if (driver_version() == 0 || major <= driver_version() / 1000)
-      files.push_back(fmt::format("{}.so.{}", library, major - behind));
+      for (const std::string& name : names(major)) files.push_back(name);
   return files;
 }
 

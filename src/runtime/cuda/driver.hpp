@@ -18,7 +18,7 @@ using FunctionHandle = struct CUfunc_st*;
 using GraphHandle = struct CUgraph_st*;
 using GraphExecHandle = struct CUgraphExec_st*;
 
-constexpr Result out_of_memory = 2;
+constexpr Result out_of_memory = 2, peer_access_already_enabled = 704, too_many_peers = 711;
 
 enum DeviceAttribute {
   max_shared_memory_per_block = 8,
@@ -49,6 +49,8 @@ struct Driver {
   Result (*CtxPopCurrent)(ContextHandle*);
   Result (*CtxSynchronize)();
   Result (*MemGetInfo)(std::size_t*, std::size_t*);
+  Result (*DeviceCanAccessPeer)(int*, DeviceId, DeviceId);
+  Result (*CtxEnablePeerAccess)(ContextHandle, unsigned);
   Result (*MemAlloc)(DevicePointer*, std::size_t);
   Result (*MemFree)(DevicePointer);
   Result (*MemcpyHtoDAsync)(DevicePointer, const void*, std::size_t, StreamHandle);
@@ -58,6 +60,8 @@ struct Driver {
                             StreamHandle);
   Result (*MemsetD8Async)(DevicePointer, unsigned char, std::size_t, StreamHandle);
   Result (*StreamCreate)(StreamHandle*, unsigned);
+  Result (*StreamCreateWithPriority)(StreamHandle*, unsigned, int);
+  Result (*CtxGetStreamPriorityRange)(int*, int*);
   Result (*StreamSynchronize)(StreamHandle);
   Result (*StreamWaitEvent)(StreamHandle, EventHandle, unsigned);
   Result (*EventCreate)(EventHandle*, unsigned);
@@ -94,8 +98,8 @@ int driver_version();
 std::string driver_file();  ///< what was opened, empty when nothing was
 
 /// Files of a library of the CUDA toolkit that this driver can use, newest first: it takes those of its own major release
-/// and of older ones. The file's own number is `behind` that of CUDA.
-std::vector<std::string> toolkit_files(const std::string& library, int behind);
+/// and of older ones. `names` gives the library's names in one release.
+std::vector<std::string> toolkit_files(std::vector<std::string> (*names)(int cuda));
 
 /// Throws DeviceError "CALL: what CUDA says (its name)" unless `result` is success.
 void check(Result result, const char* call);

@@ -1,7 +1,6 @@
 #include "runtime/cuda/kernel_cache.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +8,7 @@
 #include <iterator>
 
 #include "runtime/cache_folder.hpp"
+#include "runtime/os/system.hpp"
 
 namespace spinloom::cuda {
 namespace {
@@ -57,7 +57,8 @@ void KernelCache::store(const std::string& key, const std::vector<char>& code) c
   std::error_code problem;
   fs::create_directories(folder_, problem);
   const fs::path path = file_of(key);
-  const fs::path temporary = fmt::format("{}.{}.{}", path.string(), getpid(), counter++);
+  fs::path temporary = path;
+  temporary += fmt::format(".{}.{}", os::process_id(), counter++);
   {
     std::ofstream file(temporary, std::ios::binary);
     const std::string header = header_of(key, code);

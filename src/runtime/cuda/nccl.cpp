@@ -5,6 +5,8 @@
 #include <cstdlib>
 
 #include "runtime/dynamic_library.hpp"
+#include "runtime/os/library.hpp"
+#include "runtime/os/system.hpp"
 #include "spinloom/core/error.hpp"
 
 namespace spinloom::cuda {
@@ -36,12 +38,15 @@ std::string in_words(int version) {
 Loaded load() {
   // Sums inside the switch need multicast memory, which some virtual machines offer and cannot do; they would also add in
   // an order of their own. Read by NCCL when it first needs it, so it is set before.
-  setenv("NCCL_NVLS_ENABLE", "0", 0);
+  os::set_default_environment("NCCL_NVLS_ENABLE", "0");
+  const std::vector<std::string> files = os::nccl_files();
   Loaded loaded{
-      load_functions<Nccl>({"libnccl.so.2"},
+      load_functions<Nccl>(files,
                            {"NCCL",
-                            "NCCL was not found (libnccl.so.2); it comes with the package libnccl2 or the "
-                            "Python package nvidia-nccl",
+                            files.empty() ? std::string("there is no NCCL for this system")
+                                          : fmt::format("NCCL was not found ({}); it comes with the package libnccl2 or "
+                                                        "the Python package nvidia-nccl",
+                                                        fmt::join(files, " or ")),
                             "update it"},
                            [](const auto& bind, Nccl& n) { list_functions(bind, n); }),
       0};

@@ -1,17 +1,18 @@
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <sched.h>
-#include <stdlib.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
 #include "runtime/mpi/adapter.hpp"
 #include "runtime/mpi/module.hpp"
+#include "runtime/os/library.hpp"
+#include "runtime/os/system.hpp"
 #include "runtime/rank_group.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom {
 namespace {
@@ -23,16 +24,14 @@ struct Loaded {
 };
 
 std::vector<std::string> places() {
-  constexpr const char* name = "libspinloom_mpi.so";
-  if (const char* chosen = std::getenv("SPINLOOM_MPI"); chosen != nullptr && *chosen != '\0') return {chosen};
+  const std::string name = os::module_file_name("spinloom_mpi");
+  if (const std::string chosen = os::environment("SPINLOOM_MPI"); !chosen.empty()) return {chosen};
   std::vector<std::string> files;
-  Dl_info self;
-  if (dladdr(reinterpret_cast<const void*>(&launched_ranks), &self) != 0 && self.dli_fname != nullptr) {
-    std::error_code ignored;
-    const fs::path folder = fs::absolute(self.dli_fname, ignored).parent_path();
-    files.push_back((folder / name).string());
-    files.push_back((folder.parent_path() / name).string());
-    files.push_back((folder.parent_path() / SPINLOOM_MODULES / name).string());
+  if (const fs::path self = os::own_file(); !self.empty()) {
+    const fs::path folder = self.parent_path();
+    files.push_back(to_name(folder / name));
+    files.push_back(to_name(folder.parent_path() / name));
+    files.push_back(to_name(folder.parent_path() / SPINLOOM_MODULES / name));
   }
   files.push_back(std::string(SPINLOOM_INSTALLED_MODULES) + "/" + name);
   return files;
@@ -44,16 +43,16 @@ Loaded load() {
   std::string tried;
   for (const std::string& file : places()) {
     tried += (tried.empty() ? "" : ", ") + file;
-    if (!fs::exists(file, ignored)) continue;
+    if (!fs::exists(to_path(file), ignored)) continue;
     loaded.file = file;
     // Global, since an MPI's own plug-ins look for its symbols among those of the program.
-    void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    void* handle = os::open_library_for_all(file);
     if (handle == nullptr) {
-      loaded.problem = fmt::format("{} cannot be opened: {}", file, dlerror());
+      loaded.problem = fmt::format("{} cannot be opened: {}", file, os::problem_of_library());
       return loaded;
     }
     const auto make =
-        reinterpret_cast<decltype(&spinloom_mpi_adapter)>(dlsym(handle, "spinloom_mpi_adapter"));
+        reinterpret_cast<decltype(&spinloom_mpi_adapter)>(os::find_symbol(handle, "spinloom_mpi_adapter"));
     loaded.adapter = make == nullptr ? nullptr : make();
     if (loaded.adapter == nullptr || loaded.adapter->version() != mpi::interface_version) {
       loaded.adapter = nullptr;
@@ -108,7 +107,7 @@ class MpiEnd final : public Message::End {
       check_interrupt();
       if (turn < 200) continue;
       if (turn < 4000)
-        sched_yield();
+        std::this_thread::yield();
       else
         std::this_thread::sleep_for(std::chrono::microseconds(turn < 8000 ? 20 : 500));
     }
@@ -128,6 +127,7 @@ class MpiGroup final : public RankGroup {
   MpiGroup(int rank, int size)
       : RankGroup(std::vector<Device>(static_cast<std::size_t>(size))), rank_(rank) {}
   std::string name() const override { return loaded().adapter->library(); }
+  bool is_one_process() const override { return false; }
 
   std::unique_ptr<Message::End> message(int, bool sends, void* data, std::size_t bytes, int peer,
                                         int tag) override {

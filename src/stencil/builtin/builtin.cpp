@@ -17,6 +17,7 @@ namespace spinloom::stencil {
   void complex_rows(RowFunctions<std::complex<float>>*);  \
   void complex_rows(RowFunctions<std::complex<double>>*); \
   void wide_rows(RowFunctions<float>*);                   \
+  void half_rows(RowFunctions<Half>*);                    \
   }
 SPINLOOM_STENCIL_TARGETS(SPINLOOM_DECLARE)
 
@@ -149,7 +150,8 @@ std::vector<std::string> builtin_targets() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     targets.push_back("avx512");
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) targets.push_back("avx2");
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+    targets.push_back("avx2");
 #endif
   targets.push_back("baseline");
   return targets;
@@ -203,6 +205,22 @@ std::vector<Kernel<float>> builtin_kernels_in_double(const std::string& name) {
     ++i;
   }
   throw ArgumentError(fmt::format("stencil '{}' is not one of those on floats in double: {}", name, known));
+}
+
+std::vector<Kernel<Half>> builtin_kernels_as_half(const std::string& name) {
+  std::vector<RowFunctions<Half>> rows(static_cast<std::size_t>(wide_count));
+  const std::string target = builtin_targets().front();
+#if defined(__x86_64__)
+  if (target == "avx512") avx512::half_rows(rows.data());
+  if (target == "avx2") avx2::half_rows(rows.data());
+#endif
+  if (target == "baseline") baseline::half_rows(rows.data());
+  std::vector<Kernel<Half>> kernels;
+  for (const auto& kernel : builtin_kernels<float>(name)) kernels.push_back(stored_as_half(kernel));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (const Name& n = find(name); n.functors.size() == 1 && n.functors[0] == wide_entries[i].functor)
+      kernels[0].rows = rows[i];
+  return kernels;
 }
 
 #define SPINLOOM_INSTANTIATE(T)                                        \

@@ -103,6 +103,6 @@ void run_diamond(const Plan<T>& plan, Index first_level, Index levels) {
 }
 
 #define SPINLOOM_INSTANTIATE(T) template void run_diamond(const Plan<T>&, Index, Index);
-SPINLOOM_STENCIL_ELEMENTS(SPINLOOM_INSTANTIATE)
+SPINLOOM_STENCIL_STORED(SPINLOOM_INSTANTIATE)
 
 }  // namespace spinloom::stencil

@@ -15,12 +15,12 @@ inline double magnitude(double a) { return __builtin_fabs(a); }
 
 /// One operation on n points. Conditions are 1 and 0. A result may lie where an operand did.
 template <class R>
-void apply(const InterpretedStep& s, const R* const* at, const double* params, long n) {
+void apply(const InterpretedStep& s, const R* const* at, const double* params, std::ptrdiff_t n) {
   R* to = const_cast<R*>(at[s.value]);
   const R *a = at[s.a], *b = at[s.b], *c = at[s.c];
 #define SPINLOOM_LOOP(...)                                                 \
   {                                                                        \
-    _Pragma("GCC ivdep") for (long i = 0; i < n; ++i) to[i] = __VA_ARGS__; \
+    _Pragma("GCC ivdep") for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = __VA_ARGS__; \
     break;                                                                 \
   }
   switch (s.op) {
@@ -61,18 +61,18 @@ void interpret(const RowBlock<R>& block, const void* state) {
   constexpr int parts = 16;
   alignas(64) R scratch[interpreted_scratch_bytes / sizeof(R)];
   const R* at[interpreted_values];
-  long length = static_cast<long>(sizeof(scratch) / sizeof(R)) / (p.slot_count + 1) / parts * parts;
+  std::ptrdiff_t length = static_cast<std::ptrdiff_t>(sizeof(scratch) / sizeof(R)) / (p.slot_count + 1) / parts * parts;
   if (length > 512) length = 512;
   for (int v = 0; v < p.values; ++v) at[v] = scratch + (p.slots[v] < 0 ? 0 : p.slots[v]) * length;
-  const long row = block.x1 - block.x0, used = row < length ? row : length;
+  const std::ptrdiff_t row = block.x1 - block.x0, used = row < length ? row : length;
   for (int s = 0; s < p.once_count; ++s) apply(p.once[s], at, block.params, used);
 
-  for (long y = block.y0; y < block.y1; ++y) {
+  for (std::ptrdiff_t y = block.y0; y < block.y1; ++y) {
     double reduced[max_reductions][parts];
     for (int r = 0; r < p.reduction_count; ++r)
       for (double& v : reduced[r]) v = p.reductions[r].kind == Reduce::sum ? 0.0 : -__builtin_inf();
-    for (long x = block.x0; x < block.x1; x += length) {
-      const long n = block.x1 - x < length ? block.x1 - x : length;
+    for (std::ptrdiff_t x = block.x0; x < block.x1; x += length) {
+      const std::ptrdiff_t n = block.x1 - x < length ? block.x1 - x : length;
       for (int r = 0; r < p.read_count; ++r) {
         const InterpretedRead& read = p.reads[r];
         at[read.value] =
@@ -83,13 +83,13 @@ void interpret(const RowBlock<R>& block, const void* state) {
         const R* from = at[p.outputs[o]];
         R* to = block.out[o][0] + y * block.out_stride[o] + x;
         if (p.red_black)
-          for (long i = (y + x + block.colour) & 1; i < n; i += 2) to[i] = from[i];
+          for (std::ptrdiff_t i = (y + x + block.colour) & 1; i < n; i += 2) to[i] = from[i];
         else
-          _Pragma("GCC ivdep") for (long i = 0; i < n; ++i) to[i] = from[i];
+          _Pragma("GCC ivdep") for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = from[i];
       }
       for (int r = 0; r < p.reduction_count; ++r) {
         const R* from = at[p.reductions[r].root];
-        for (long i = 0; i < n; ++i) {
+        for (std::ptrdiff_t i = 0; i < n; ++i) {
           double& sum = reduced[r][(x + i) % parts];
           const double v = from[i];
           sum = p.reductions[r].kind == Reduce::sum ? sum + v : v > sum ? v : sum;

@@ -319,6 +319,6 @@ void run_overlapped(const Plan<T>& plan, Index first_level, Index levels) {
 }
 
 #define SPINLOOM_INSTANTIATE(T) template void run_overlapped(const Plan<T>&, Index, Index);
-SPINLOOM_STENCIL_ELEMENTS(SPINLOOM_INSTANTIATE)
+SPINLOOM_STENCIL_STORED(SPINLOOM_INSTANTIATE)
 
 }  // namespace spinloom::stencil

@@ -83,6 +83,6 @@ void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, In
 #define SPINLOOM_INSTANTIATE(T)                                    \
   template RowFunction<T> pick(const RowFunctions<T>&, int&, Way); \
   template void compute_rows(const Plan<T>&, Index, Index, Index, Index, Index, Way, Index, Index);
-SPINLOOM_STENCIL_ELEMENTS(SPINLOOM_INSTANTIATE)
+SPINLOOM_STENCIL_STORED(SPINLOOM_INSTANTIATE)
 
 }  // namespace spinloom::stencil

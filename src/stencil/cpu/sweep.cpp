@@ -40,6 +40,6 @@ void run_sweep(const Plan<T>& plan, Index first_level, Index levels) {
 #define SPINLOOM_INSTANTIATE(T)                               \
   template void sweep_box(const Plan<T>&, Index, const Box&); \
   template void run_sweep(const Plan<T>&, Index, Index);
-SPINLOOM_STENCIL_ELEMENTS(SPINLOOM_INSTANTIATE)
+SPINLOOM_STENCIL_STORED(SPINLOOM_INSTANTIATE)
 
 }  // namespace spinloom::stencil

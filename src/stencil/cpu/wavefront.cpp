@@ -41,6 +41,6 @@ void run_wavefront(const Plan<T>& plan, Index first_level, Index levels) {
 }
 
 #define SPINLOOM_INSTANTIATE(T) template void run_wavefront(const Plan<T>&, Index, Index);
-SPINLOOM_STENCIL_ELEMENTS(SPINLOOM_INSTANTIATE)
+SPINLOOM_STENCIL_STORED(SPINLOOM_INSTANTIATE)
 
 }  // namespace spinloom::stencil

@@ -124,7 +124,7 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
 }
 
 template <class T>
-void StencilEngine<T>::start() {
+void StencilEngine<T>::fill_outside() {
   if (overlapped_ && !overlapped_->suits(plan_))
     overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan_);
   halos_.clear();
@@ -132,6 +132,13 @@ void StencilEngine<T>::start() {
     const auto& field = plan_.fields[f];
     halos_.emplace_back(plan_.layout, field.rules);
     halos_[f].fill(field.origin[0]);
+  }
+}
+
+template <class T>
+void StencilEngine<T>::copy_outside() {
+  for (std::size_t f = 0; f < plan_.fields.size(); ++f) {
+    const auto& field = plan_.fields[f];
     if (field.origin[1] != field.origin[0]) halos_[f].copy_outside(field.origin[0], field.origin[1]);
   }
 }
@@ -226,16 +233,37 @@ template <class T>
 void StencilEngine<T>::advance(Index first_level, Index levels) {
   begin_batch();
   for (Index l = first_level; l < first_level + levels; ++l) {
-    const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
-    if (stages_[k].band > 0)
-      tile(stages_[k], work(l));
-    else if (stages_[k].depth > 0)
-      march(stages_[k], work(l));
-    else
-      gather(stages_[k], work(l), plan_.chain[k].view().red_black);
+    compute(l, work(l));
     follow(l);
   }
   end_batch();
+}
+
+template <class T>
+void StencilEngine<T>::compute(Index l, const StencilWork& w) {
+  const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
+  if (stages_[k].band > 0)
+    tile(stages_[k], w);
+  else if (stages_[k].depth > 0)
+    march(stages_[k], w);
+  else
+    gather(stages_[k], w, plan_.chain[k].view().red_black);
+}
+
+template <class T>
+void StencilEngine<T>::compute(Index l, const stencil::Box& box) {
+  if (box.is_empty()) return;
+  StencilWork w = work(l);
+  const Index offset = box.begin[0] * w.plane + box.begin[1] * w.row + box.begin[2];
+  for (const void*& in : w.in)
+    if (in != nullptr) in = static_cast<const T*>(in) + offset;
+  for (void*& out : w.out)
+    if (out != nullptr) out = static_cast<T*>(out) + offset;
+  w.nz = box.end[0] - box.begin[0];
+  w.ny = box.end[1] - box.begin[1];
+  w.nx = box.end[2] - box.begin[2];
+  w.colour ^= static_cast<int>((box.begin[0] + box.begin[1] + box.begin[2]) & 1);
+  compute(l, w);
 }
 
 template <class T>

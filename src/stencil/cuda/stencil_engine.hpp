@@ -24,10 +24,19 @@ class StencilEngine {
   StencilEngine& operator=(const StencilEngine&) = delete;
 
   /// A run starts: halos are filled by the fields' rules as they are now, also those of second arrays.
-  void start();
+  void start() { fill_outside(), copy_outside(); }
+  void fill_outside();
+  void copy_outside();  ///< of current arrays into second ones
   /// Issues the levels' work. At most the work of the call before is under way then, so that an interrupt between calls
   /// ends a run soon.
   void advance(Index first_level, Index levels);
+  // The same in pieces, for who has something to do in between; within begin_batch() and end_batch(), of which each waits for
+  // the batch before the last. A level on the points of a box alone, whose x begins at a row's start or 128 bytes further on;
+  // not a stencil that sums. Then cells outside of what it wrote follow.
+  void begin_batch();
+  void end_batch();
+  void compute(Index level, const stencil::Box& box);
+  void follow(Index level);
   /// Whether several steps are taken in one pass, by advance_overlapped().
   bool takes_passes() const { return overlapped_ != nullptr; }
   /// Steps of one pass of overlapped blocks, 1 for other schedules.
@@ -49,14 +58,10 @@ class StencilEngine {
     Index band = 0;   ///< tiles along y of those that are worked on together
   };
   StencilWork work(Index level) const;
-  /// The host runs at most two batches ahead of the GPU.
-  void begin_batch();
-  void end_batch();
+  void compute(Index level, const StencilWork& work);
   void gather(const Stage& stage, const StencilWork& work, bool half_of_points);
   void march(const Stage& stage, const StencilWork& work);
   void tile(const Stage& stage, const StencilWork& work);
-  /// Cells outside of what level `l` wrote follow.
-  void follow(Index level);
 
   const stencil::Plan<T>& plan_;
   Context& context_;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/runtime/transfer.hpp"
+#include "stencil/cuda/stencil_halo.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -28,11 +30,27 @@ void for_each_row(const Domain& domain, int rank, const F& f) {
       f((z * n1 + y) * n2 + p.begin[2], own, length);
 }
 
+/// The rank's own points as a grid of its own.
+template <class T>
+GridLayout own_layout(const Grid<T>& stored, const DomainPart& part) {
+  GridLayout g = stored.layout();
+  for (std::size_t a = 0; a < 3; ++a) g.n[a] = part.end[a] - part.begin[a];
+  return g;
+}
+template <class T>
+Index own_offset(const Grid<T>& stored, const DomainPart& part) {
+  const GridLayout& g = stored.layout();
+  return (part.begin[0] - part.stored_begin[0]) * g.plane_stride +
+         (part.begin[1] - part.stored_begin[1]) * g.row_stride + part.begin[2] - part.stored_begin[2];
+}
+
 }  // namespace
 
 template <class T>
-DomainGrid<T>::DomainGrid(const Domain& domain, const Boundary& all_faces)
-    : domain_(domain), part_(domain.part()), stored_(stored_shape(domain), domain.rim().reach) {
+DomainGrid<T>::DomainGrid(const Domain& domain, const Boundary& all_faces, Device device)
+    : domain_(domain),
+      part_(domain.part()),
+      stored_(stored_shape(domain), domain.rim().reach, Boundary{}, device) {
   for (int axis = 0; axis < static_cast<int>(domain.shape().size()); ++axis) set_boundary(axis, all_faces);
 }
 
@@ -56,6 +74,12 @@ DomainGrid<T>& DomainGrid<T>::set_boundary(int axis, const Boundary& low, const 
 template <class T>
 void DomainGrid<T>::assign(View<const T> own) {
   require_shape("domain grid", "array", own.shape, domain_.own_shape(domain_.communicator().rank()));
+  if (device().kind == DeviceKind::cuda) {
+    Array<T> storage;
+    return cuda::spread(on_device(own, device(), storage).data, stored_.origin() + own_offset(stored_, part_),
+                        own_layout(stored_, part_));
+  }
+  if (own.device.kind == DeviceKind::cuda) return assign(Array<T>::copy_of(own, Device{}).view());
   Index row = 0;
   const Index length = part_.end[2] - part_.begin[2];
   for (Index z = part_.begin[0]; z < part_.end[0]; ++z)
@@ -66,6 +90,14 @@ void DomainGrid<T>::assign(View<const T> own) {
 template <class T>
 void DomainGrid<T>::copy_to(View<T> own) const {
   require_shape("domain grid", "array", own.shape, domain_.own_shape(domain_.communicator().rank()));
+  if (device().kind == DeviceKind::cuda || own.device.kind == DeviceKind::cuda) {
+    Array<T> dense(own.shape, device());
+    if (device().kind == DeviceKind::cuda)
+      cuda::collect(stored_.origin() + own_offset(stored_, part_), dense.data(), own_layout(stored_, part_));
+    else
+      copy_to(dense);
+    return transfer<T>(std::as_const(dense).view(), own);
+  }
   Index row = 0;
   const Index length = part_.end[2] - part_.begin[2];
   for (Index z = part_.begin[0]; z < part_.end[0]; ++z)

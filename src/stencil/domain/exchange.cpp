@@ -5,12 +5,6 @@
 namespace spinloom::stencil {
 namespace {
 
-Index points(const Box& b) {
-  Index n = 1;
-  for (std::size_t a = 0; a < 3; ++a) n *= std::max<Index>(0, b.end[a] - b.begin[a]);
-  return n;
-}
-
 /// Calls copy(row of the box, its place in the message) for all rows of all arrays.
 template <class T, class F>
 void for_each_row(const GridLayout& g, const Box& box, const std::vector<T*>& origins, T* message,
@@ -31,20 +25,24 @@ int index_of(const std::array<int, 3>& d) { return (d[0] + 1) * 9 + (d[1] + 1) *
 
 }  // namespace
 
-template <class T>
-Exchange<T>::Exchange(const Domain& domain, const GridLayout& stored, std::size_t arrays, int first_tag)
-    : layout_(stored) {
-  const Communicator& c = domain.communicator();
+Index points(const Box& b) {
+  Index n = 1;
+  for (std::size_t a = 0; a < 3; ++a) n *= std::max<Index>(0, b.end[a] - b.begin[a]);
+  return n;
+}
+
+std::vector<Passage> passages(const Domain& domain, const GridLayout& stored) {
   const DomainPart part = domain.part();
   const Halo& depth = domain.rim().depth;
   const auto reach_of = [&](std::size_t a, int d) { return domain.parts()[a] > 1 ? d : 0; };
+  std::vector<Passage> all;
   std::array<int, 3> d{};
   for (d[0] = -1; d[0] <= 1; ++d[0])
     for (d[1] = -1; d[1] <= 1; ++d[1])
       for (d[2] = -1; d[2] <= 1; ++d[2]) {
         if (d == std::array<int, 3>{}) continue;
         std::array<int, 3> place = part.place, back{};
-        Way way;
+        Passage p;
         bool is_there = true;
         for (std::size_t a = 0; a < 3; ++a) {
           is_there &= reach_of(a, d[a]) == d[a];
@@ -52,35 +50,46 @@ Exchange<T>::Exchange(const Domain& domain, const GridLayout& stored, std::size_
           back[a] = -d[a];
           const Index begin = part.begin[a] - part.stored_begin[a], end = part.end[a] - part.stored_begin[a];
           if (d[a] < 0) {
-            way.receive.begin[a] = begin - depth.low[a];
-            way.receive.end[a] = begin;
-            way.send.begin[a] = begin;
-            way.send.end[a] = begin + depth.high[a];
+            p.receive.begin[a] = begin - depth.low[a];
+            p.receive.end[a] = begin;
+            p.send.begin[a] = begin;
+            p.send.end[a] = begin + depth.high[a];
           } else if (d[a] > 0) {
-            way.receive.begin[a] = end;
-            way.receive.end[a] = end + depth.high[a];
-            way.send.begin[a] = end - depth.low[a];
-            way.send.end[a] = end;
+            p.receive.begin[a] = end;
+            p.receive.end[a] = end + depth.high[a];
+            p.send.begin[a] = end - depth.low[a];
+            p.send.end[a] = end;
           } else {
-            way.receive.begin[a] = way.send.begin[a] = begin - (part.has_low[a] ? 0 : stored.halo.low[a]);
-            way.receive.end[a] = way.send.end[a] = end + (part.has_high[a] ? 0 : stored.halo.high[a]);
+            p.receive.begin[a] = p.send.begin[a] = begin - (part.has_low[a] ? 0 : stored.halo.low[a]);
+            p.receive.end[a] = p.send.end[a] = end + (part.has_high[a] ? 0 : stored.halo.high[a]);
           }
         }
-        if (!is_there) continue;
-        const int peer = domain.rank_at(place);
-        if (peer < 0) continue;
-        const Index out = points(way.send) * static_cast<Index>(arrays),
-                    in = points(way.receive) * static_cast<Index>(arrays);
-        way.out = Array<T>({out});
-        way.in = Array<T>({in});
-        if (out > 0)
-          way.sending = c.sending(way.out.data(), static_cast<std::size_t>(out) * sizeof(T), peer,
-                                  first_tag + index_of(d));
-        if (in > 0)
-          way.receiving = c.receiving(way.in.data(), static_cast<std::size_t>(in) * sizeof(T), peer,
-                                      first_tag + index_of(back));
-        if (out + in > 0) ways_.push_back(std::move(way));
+        p.peer = is_there ? domain.rank_at(place) : -1;
+        p.out_tag = index_of(d);
+        p.in_tag = index_of(back);
+        if (p.peer >= 0 && points(p.send) + points(p.receive) > 0) all.push_back(p);
       }
+  return all;
+}
+
+template <class T>
+Exchange<T>::Exchange(const Domain& domain, const GridLayout& stored, std::size_t arrays, int first_tag)
+    : layout_(stored) {
+  const Communicator& c = domain.communicator();
+  for (const Passage& p : passages(domain, stored)) {
+    Way way{p, {}, {}, {}, {}};
+    const Index out = points(p.send) * static_cast<Index>(arrays),
+                in = points(p.receive) * static_cast<Index>(arrays);
+    way.out = Array<T>({out});
+    way.in = Array<T>({in});
+    if (out > 0)
+      way.sending =
+          c.sending(way.out.data(), static_cast<std::size_t>(out) * sizeof(T), p.peer, first_tag + p.out_tag);
+    if (in > 0)
+      way.receiving =
+          c.receiving(way.in.data(), static_cast<std::size_t>(in) * sizeof(T), p.peer, first_tag + p.in_tag);
+    if (out + in > 0) ways_.push_back(std::move(way));
+  }
 }
 
 template <class T>

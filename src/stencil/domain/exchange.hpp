@@ -4,6 +4,15 @@
 
 namespace spinloom::stencil {
 
+/// What goes one way between a part and a neighbour of its: boxes among its stored points, and tags that both ends agree on.
+struct Passage {
+  Box send, receive;
+  int peer = 0, out_tag = 0, in_tag = 0;
+};
+/// Of one exchange; across faces, edges and corners, whatever the rims need, and nothing empty.
+std::vector<Passage> passages(const Domain& domain, const GridLayout& stored);
+Index points(const Box& box);
+
 /// Brings the rim of a part up to date: one message to and from each neighbour, those across edges and corners too, for
 /// `arrays` arrays at once. Messages also carry cells outside of the whole grid's faces, beside the points they belong to,
 /// so that rims need no boundary rules.
@@ -24,8 +33,7 @@ class Exchange {
   double bytes() const;  ///< sent by one exchange
 
  private:
-  struct Way {
-    Box send, receive;
+  struct Way : Passage {
     Array<T> out, in;
     Message sending, receiving;
   };

@@ -1,18 +1,15 @@
 #include "stencil/tuner/store.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
-#include <chrono>
 #include <fstream>
-#include <thread>
 #include <vector>
 
+#include "runtime/os/file.hpp"
+#include "runtime/os/system.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -20,26 +17,6 @@ namespace fs = std::filesystem;
 
 /// Old lines go when there are more than this: a machine meets few stencils.
 constexpr std::size_t most_lines = 1000;
-
-/// Held while the file is read and replaced. Where a folder knows no locks, rename alone must do.
-class FolderLock {
- public:
-  explicit FolderLock(const fs::path& path) : id_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
-    // A writer holds it for less than a millisecond; one that was stopped half way must not stop the others.
-    for (int attempt = 0; id_ >= 0 && attempt < 2000; ++attempt) {
-      if (::flock(id_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-  ~FolderLock() {
-    if (id_ >= 0) ::close(id_);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int id_;
-};
 
 /// "key <tab> schedule <tab> check", where check is the hash of what stands before it.
 std::string line_of(const std::string& key, const Schedule& schedule) {
@@ -83,7 +60,7 @@ std::optional<Schedule> TuningStore::load(const std::string& key) const {
   }
   if (damaged > 0)
     warn(log_, fmt::format("{}: {} damaged line{} left out; the next schedule that is kept clears them",
-                           file().string(), damaged, damaged == 1 ? "" : "s"));
+                           to_name(file()), damaged, damaged == 1 ? "" : "s"));
   return found;
 }
 
@@ -92,7 +69,8 @@ bool TuningStore::store(const std::string& key, const Schedule& schedule) const 
   static std::atomic<unsigned> counter{0};
   std::error_code problem;
   fs::create_directories(folder_, problem);
-  const FolderLock lock(folder_ / "stencil-schedules.lock");
+  // Where a folder knows no locks, rename alone must do.
+  const os::FileLock lock(to_name(folder_ / "stencil-schedules.lock"));
   std::vector<std::string> lines;
   {
     std::ifstream in(file());
@@ -101,7 +79,8 @@ bool TuningStore::store(const std::string& key, const Schedule& schedule) const 
   }
   lines.push_back(line_of(key, schedule));
   const std::size_t skipped = lines.size() > most_lines ? lines.size() - most_lines : 0;
-  const fs::path temporary = fmt::format("{}.{}.{}", file().string(), ::getpid(), counter++);
+  fs::path temporary = file();
+  temporary += fmt::format(".{}.{}", os::process_id(), counter++);
   {
     std::ofstream out(temporary);
     for (std::size_t l = skipped; l < lines.size(); ++l) out << lines[l] << '\n';

@@ -5,6 +5,7 @@
 
 #include "runtime/cache_folder.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/core/path.hpp"
 #include "spinloom/runtime/threads.hpp"
 #include "stencil/tuner/contest.hpp"
 #include "stencil/tuner/gpu.hpp"
@@ -78,7 +79,7 @@ double bytes_per_update(const std::vector<Kernel<T>>& chain) {
   return bytes / double(chain.size());
 }
 TuningStore store_of(const TuneOptions& options) {
-  return {options.folder.empty() ? cache_folder() : std::filesystem::path(options.folder), options.log};
+  return {options.folder.empty() ? cache_folder() : to_path(options.folder), options.log};
 }
 
 }  // namespace

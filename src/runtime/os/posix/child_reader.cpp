@@ -1,4 +1,4 @@
-#include "io/child_reader.hpp"
+#include "runtime/os/child_reader.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <utility>
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
@@ -61,8 +62,8 @@ void limit_memory(std::size_t bytes) {
     lower_limit(RLIMIT_AS, pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes);
 }
 
-/// From now on this process may take so many seconds of the processor before the kernel ends it: on damaged files the
-/// HDF5 library goes round in circles for ever. Time in which others have the processor, or a disk is slow, is free.
+/// From now on this process may take so many seconds of the processor before the kernel ends it: on damaged files a
+/// library may go round in circles for ever. Time in which others have the processor, or a disk is slow, is free.
 void limit_time(double seconds) {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
@@ -76,6 +77,38 @@ double allowed_seconds(const std::string& path) {
   const auto bytes = std::filesystem::file_size(path, unknown);
   return 3 + (unknown ? 0 : double(bytes) / 2e6);
 }
+
+/// One end of a pipe, in the child or in the parent.
+class PipeEnd final : public ChildPipe {
+ public:
+  /// `written` is called after each write.
+  explicit PipeEnd(int file, std::function<void()> written = {})
+      : file_(file), written_(std::move(written)) {}
+
+  void write(const void* bytes, std::size_t size) override {
+    for (auto at = static_cast<const char*>(bytes); size > 0;) {
+      const ssize_t written = ::write(file_, at, size);
+      if (written < 0 && errno != EINTR) ::_exit(1);
+      if (written > 0) at += written, size -= static_cast<std::size_t>(written);
+    }
+    if (written_) written_();
+  }
+  bool read(void* bytes, std::size_t size) override {
+    for (auto at = static_cast<char*>(bytes); size > 0;) {
+      check_interrupt();
+      pollfd ready{file_, POLLIN, 0};
+      if (::poll(&ready, 1, 50) <= 0) continue;  // an interrupt may be requested without a signal
+      const ssize_t taken = ::read(file_, at, size);
+      if (taken == 0 || (taken < 0 && errno != EINTR)) return false;
+      if (taken > 0) at += taken, size -= static_cast<std::size_t>(taken);
+    }
+    return true;
+  }
+
+ private:
+  int file_;
+  std::function<void()> written_;
+};
 
 [[noreturn]] void say_and_exit(int pipe, const std::string& message, int status) {
   const ssize_t written = ::write(pipe, message.data(), std::min(message.size(), longest_message));
@@ -97,7 +130,7 @@ double allowed_seconds(const std::string& path) {
   // What the library prints of its crash is not for the user: the parent says it in one line.
   ::close(STDERR_FILENO);
   try {
-    ChildPipe pipe(data.in.id, [seconds] { limit_time(seconds); });
+    PipeEnd pipe(data.in.id, [seconds] { limit_time(seconds); });
     child(pipe);
   } catch (const FormatError& e) {
     say_and_exit(words.in.id, e.what(), format_error);
@@ -132,7 +165,7 @@ class Child {
   pid_t id_;
 };
 
-[[noreturn]] void throw_end(const std::string& path, int status, File& words) {
+[[noreturn]] void throw_end(const std::string& path, const std::string& library, int status, File& words) {
   check_interrupt();  // Ctrl-C reaches the child as well
   std::string message(longest_message, '\0');
   message.resize(
@@ -141,36 +174,16 @@ class Child {
   if (code == format_error) throw FormatError(message);
   if (code == file_error) throw FileError(message);
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-    throw FormatError(path + ": is damaged: the HDF5 library would read it for ever");
+    throw FormatError(fmt::format("{}: is damaged: the {} library would read it for ever", path, library));
   throw FormatError(
-      fmt::format("{}: is damaged: reading it crashes the HDF5 library{}", path,
+      fmt::format("{}: is damaged: reading it crashes the {} library{}", path, library,
                   WIFSIGNALED(status) ? fmt::format(" ({})", strsignal(WTERMSIG(status))) : ""));
 }
 
 }  // namespace
 
-void ChildPipe::write(const void* bytes, std::size_t size) {
-  for (auto at = static_cast<const char*>(bytes); size > 0;) {
-    const ssize_t written = ::write(file_, at, size);
-    if (written < 0 && errno != EINTR) ::_exit(1);
-    if (written > 0) at += written, size -= static_cast<std::size_t>(written);
-  }
-  if (written_) written_();
-}
-
-bool ChildPipe::read(void* bytes, std::size_t size) {
-  for (auto at = static_cast<char*>(bytes); size > 0;) {
-    check_interrupt();
-    pollfd ready{file_, POLLIN, 0};
-    if (::poll(&ready, 1, 50) <= 0) continue;  // an interrupt may be requested without a signal
-    const ssize_t taken = ::read(file_, at, size);
-    if (taken == 0 || (taken < 0 && errno != EINTR)) return false;
-    if (taken > 0) at += taken, size -= static_cast<std::size_t>(taken);
-  }
-  return true;
-}
-
-void read_in_child(const std::string& path, std::size_t memory, const std::function<void(ChildPipe&)>& child,
+void read_in_child(const std::string& path, const std::string& library, std::size_t memory,
+                   const std::function<void(ChildPipe&)>& child,
                    const std::function<bool(ChildPipe&)>& parent) {
   Pipe data, words;
   ::fcntl(data.in.id, F_SETPIPE_SZ, 1 << 20);  // fewer turns; where it is refused the pipe is just smaller
@@ -181,14 +194,14 @@ void read_in_child(const std::string& path, std::size_t memory, const std::funct
   Child running(id);
   data.in.close();
   words.in.close();
-  ChildPipe pipe(data.out.id);
+  PipeEnd pipe(data.out.id);
   const bool whole = parent(pipe);
   // The child may go on without a word; waiting for its end here, an interrupt is seen.
   for (char more; whole && pipe.read(&more, 1);) {
   }
   data.out.close();
   const int status = running.status();
-  if (!whole || status != 0) throw_end(path, status, words.out);
+  if (!whole || status != 0) throw_end(path, library, status, words.out);
 }
 
 }  // namespace spinloom
