@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/runtime/threads.hpp"
 
 namespace spinloom {
 namespace {
@@ -36,8 +38,17 @@ void require_map(const char* name, const View<T>& map, const Shape& spatial) {
 template <class Real>
 void require_values(const char* name, const View<const Real>& map, bool zero_is_allowed) {
   if (map.data == nullptr) return;
-  for (Index i = 0; i < map.size(); ++i)
-    if (!std::isfinite(map[i]) || (map[i] == 0 && !zero_is_allowed))
+  constexpr Index block = Index{1} << 18;
+  std::vector<Index> refused(static_cast<std::size_t>((map.size() + block - 1) / block), -1);
+  parallel_blocks(map.size(), block, [&](Index begin, Index end, int) {
+    for (Index i = begin; i < end; ++i)
+      if (!std::isfinite(map[i]) || (map[i] == 0 && !zero_is_allowed)) {
+        refused[static_cast<std::size_t>(begin / block)] = i;
+        return;
+      }
+  });
+  for (const Index i : refused)
+    if (i >= 0)
       throw ArgumentError(fmt::format("nlm: the {} map holds {} at element {}, expected a finite number{}",
                                       name, map[i], i, zero_is_allowed ? "" : " other than 0"));
 }

@@ -34,6 +34,14 @@ TEST(CudaFamilyNlm, OfWideSearches) {
   expect_nlm<float>({7, 13, 18, 1}, {.patch_size = {5}, .patch_distance = {6}, .h = 0.13}, 2.4e-7);
 }
 
+// A thread for each voxel; groups of six and five shifts.
+TEST(CudaFamilyNlm, OfWholePatches) {
+  SPINLOOM_NEEDS(gpu);
+  expect_nlm<float>({4, 5, 18, 2}, {.patch_size = {3}, .patch_distance = {1, 1, 5}, .h = 0.2, .sigma = 0.05},
+                    2.4e-7);
+  expect_nlm<double>({4, 5, 18, 1}, {.patch_size = {9}, .patch_distance = {1, 1, 5}, .h = 0.2}, 1e-8);
+}
+
 TEST(CudaFamilyNlm, OfPairsOfFloats) {
   SPINLOOM_NEEDS(gpu);
   set_nlm_double(NlmDouble::pairs);

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <vector>
 
 #include "nlm/cuda/nlm_launch.hpp"
 #include "nlm/cuda/nlm_pairs.hpp"
 #include "nlm/kernels.hpp"
 #include "runtime/cuda/pinned.hpp"
 #include "spinloom/runtime/array.hpp"
+#include "spinloom/runtime/threads.hpp"
 
 namespace spinloom::cuda {
 namespace {
@@ -45,10 +46,15 @@ class MemoryResult final : public PlaneSink<T> {
 /// Of what is a finite number.
 template <class Real>
 double largest(const Real* data, Index size) {
-  double most = 0;
-  for (Index i = 0; i < size; ++i)
-    if (std::isfinite(data[i])) most = std::max(most, std::abs(static_cast<double>(data[i])));
-  return most;
+  constexpr Index block = Index{1} << 18;
+  std::vector<double> most(static_cast<std::size_t>((size + block - 1) / block));
+  parallel_blocks(size, block, [&](Index begin, Index end, int) {
+    Real here = 0;
+    for (Index i = begin; i < end; ++i)
+      if (std::isfinite(data[i])) here = std::max(here, std::abs(data[i]));
+    most[static_cast<std::size_t>(begin / block)] = static_cast<double>(here);
+  });
+  return *std::max_element(most.begin(), most.end());
 }
 
 /// Of maps, which are few and checked on the host anyway: where they lie on a GPU a copy is looked at. So is an image beside

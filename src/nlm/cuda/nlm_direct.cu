@@ -13,7 +13,8 @@ typedef long long Index;
 
 constexpr int threads = 128, most_x = 7;
 constexpr int samples_of[4] = {N0, N1, N2, N3};
-// Patches of few samples have the code of a group's shifts side by side, which keeps the weights in registers.
+// Patches of few samples have the code of a group's shifts side by side: weights stay in registers, and what is read for one
+// shift serves the next.
 constexpr int at_once = N0 * N1 * N2 * N3 * COMPARED <= 8 ? most_x : 1;
 
 struct Direct {
@@ -88,6 +89,15 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
           const Index shift = t0 * t.stride[0] + t1 * t.stride[1] + t2 * t.stride[2] + t3;
           REAL w[most_x];
           bool is_open = false;
+          const auto distance_of = [&](int k) {
+            return NOTHING_COMPARED ? no_number(t, at, shift + k) : patch_sum(t, at, shift + k, early_cut);
+          };
+          // Without a condition, so that loads can be shared; a few elements behind the copies are there, and not used.
+          REAL distances[at_once];
+          if (at_once > 1) {
+#pragma unroll
+            for (int k = 0; k < at_once; ++k) distances[k] = distance_of(k);
+          }
 #pragma unroll at_once
           for (int k = 0; k < most_x; ++k) {
             w[k] = 0;
@@ -96,8 +106,7 @@ extern "C" __global__ void __launch_bounds__(threads) nlm_direct(const __grid_co
               const Index x = t.begin[3] + place[3] + t3 + k;
               if (x < 0 || x >= t.extent[3]) continue;
             }
-            const REAL distance =
-                NOTHING_COMPARED ? no_number(t, at, shift + k) : patch_sum(t, at, shift + k, early_cut);
+            const REAL distance = at_once > 1 ? distances[at_once > 1 ? k : 0] : distance_of(k);
             if (!CLASSIC && !NOTHING_COMPARED) is_open |= is_in_doubt(distance, cut, reach);
             if (!(distance <= cut)) continue;
 #if CLASSIC

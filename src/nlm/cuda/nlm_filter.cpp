@@ -7,6 +7,7 @@
 #include "nlm/cuda/nlm_pairs.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
+#include "spinloom/runtime/memory.hpp"
 
 namespace spinloom::cuda {
 
@@ -56,12 +57,15 @@ NlmFilter<Real>::NlmFilter(Context& context, const NlmProblem& problem, bool is_
                                       problem.extent[a], to_string(problem.device)));
 }
 
+/// Elements behind the copies that nlm_direct.cu may read and does not use.
+constexpr Index slack = 8;
+
 template <class Real>
 std::size_t NlmFilter<Real>::room(Index planes, bool has_guide, bool has_sigma_map) const {
   const NlmRegion region(problem_, 0, planes);
   const Index channels =
       problem_.channels + (has_guide ? problem_.guide_channels : 0) + (has_sigma_map && !has_guide ? 1 : 0);
-  return static_cast<std::size_t>(region.elements() * channels);
+  return static_cast<std::size_t>(region.elements() * channels + slack);
 }
 
 template <class Real>
@@ -73,9 +77,9 @@ void NlmFilter<Real>::filter(const NlmSlab<Real>& slab, const std::function<void
   const double values_unit = !has_guide                       ? distances.unit
                              : in_pairs && largest_.value > 0 ? std::ldexp(1.0, -std::ilogb(largest_.value))
                                                               : 1.0;
-  const bool is_tiled = can_be_tiled<Real>(context_, problem_, is_plain_);
+  const bool is_tiled = can_be_tiled<Real>(context_, problem_, is_plain_, in_pairs);
   if (is_tiled) {
-    auto kernels = tiles_kernels<Real>(context_, problem_);
+    auto kernels = tiles_kernels<Real>(context_, problem_, in_pairs);
     kernels.push_back(&nlm_pad_kernel<Real>(in_pairs));
     context_.modules().prepare(kernels);
   }
@@ -83,6 +87,9 @@ void NlmFilter<Real>::filter(const NlmSlab<Real>& slab, const std::function<void
   Real* const values = field.data();
   Real* next = values + problem_.channels * region.elements();
   nlm_pad(context_, problem_, region, slab.image, problem_.channels, values_unit, in_pairs, values);
+  if (!is_tiled)
+    zero_bytes(reinterpret_cast<std::byte*>(values + field.bytes() / sizeof(Real) - slack), problem_.device,
+               slack * sizeof(Real));
   NlmWork<Real> work{problem_, distances, region,      slab,     largest_, values,
                      values,   nullptr,   values_unit, in_pairs, done};
   if (has_guide) {

@@ -48,12 +48,13 @@ Index pairs_per_launch(const Context& context, double pairs_per_second);
 
 /// May nlm_tile.cu do it? `is_plain`: no guide, no map but a mask.
 template <class Real>
-bool can_be_tiled(const Context& context, const NlmProblem& problem, bool is_plain);
+bool can_be_tiled(const Context& context, const NlmProblem& problem, bool is_plain, bool in_pairs);
 template <class Real>
 void launch_tiles(Context& context, const NlmWork<Real>& work);
 /// What launch_tiles() launches.
 template <class Real>
-std::vector<const KernelInstance*> tiles_kernels(const Context& context, const NlmProblem& problem);
+std::vector<const KernelInstance*> tiles_kernels(const Context& context, const NlmProblem& problem,
+                                                 bool in_pairs);
 /// Planes that one tile covers.
 Index nlm_tile_planes(const NlmProblem& problem);
 

@@ -89,7 +89,7 @@ void set_distances(const NlmProblem& p, const cpu::Distances& distances, bool in
 }  // namespace
 
 template <class Real>
-bool can_be_tiled(const Context& context, const NlmProblem& p, bool is_plain) {
+bool can_be_tiled(const Context& context, const NlmProblem& p, bool is_plain, bool in_pairs) {
   if (!is_plain || p.axes > 3 || p.channels != 1 || p.noise != NlmNoise::gaussian || p.compares_nothing())
     return false;
   const Roles r(p);
@@ -104,15 +104,15 @@ bool can_be_tiled(const Context& context, const NlmProblem& p, bool is_plain) {
     if (p.axes == 2 ? z != x : (y != x || (z != x && z != 1))) return false;
   }
   TileShape shape;
-  return choose_tile<Real>(context.facts(), p, shape);
+  return choose_tile<Real>(context.facts(), p, in_pairs, shape);
 }
 
 Index nlm_tile_planes(const NlmProblem& problem) { return 32 - (problem.samples(Roles(problem).z) - 1); }
 
 template <class Real>
-std::vector<const KernelInstance*> tiles_kernels(const Context& context, const NlmProblem& p) {
+std::vector<const KernelInstance*> tiles_kernels(const Context& context, const NlmProblem& p, bool in_pairs) {
   TileShape shape;
-  choose_tile<Real>(context.facts(), p, shape);
+  choose_tile<Real>(context.facts(), p, in_pairs, shape);
   std::vector<const KernelInstance*> all = {&tile_instance<Real>(p, shape)};
   if (sizeof(Real) == 4 && p.mode == NlmMode::fast) all.push_back(&decide_instance(p, shape));
   return all;
@@ -125,7 +125,7 @@ void launch_tiles(Context& context, const NlmWork<Real>& work) {
   const NlmRegion& region = work.region;
   const NlmSlab<Real>& slab = work.slab;
   TileShape shape;
-  choose_tile<Real>(context.facts(), p, shape);
+  choose_tile<Real>(context.facts(), p, work.in_pairs, shape);
   Tile<Real> t{};
   t.field = work.values;
   t.field_y = region.stride[r.y];
@@ -189,14 +189,15 @@ std::vector<KernelInstance> nlm_tile_instances() {
   NlmProblem p;
   DeviceFacts card;
   card.shared_memory_bytes = std::size_t{227} << 10;
-  const auto add = [&](Index axes, Index patch, Index distance, double sigma, NlmMode mode, auto real) {
+  const auto add = [&](Index axes, Index patch, Index distance, double sigma, NlmMode mode, auto real,
+                       bool in_pairs = false) {
     p.axes = axes;
     p.patch = {1, axes == 3 ? patch : 1, patch, patch};
     p.distance = {0, axes == 3 ? distance : 0, distance, distance};
     p.compared_sigma = sigma;
     p.mode = mode;
     TileShape s;
-    choose_tile<decltype(real)>(card, p, s);
+    choose_tile<decltype(real)>(card, p, in_pairs, s);
     all.push_back(tile_instance<decltype(real)>(p, s));
     if (mode == NlmMode::fast && sizeof(real) == 4) all.push_back(decide_instance(p, s));
   };
@@ -206,17 +207,16 @@ std::vector<KernelInstance> nlm_tile_instances() {
   add(2, 7, 2, 0.1, NlmMode::fast, float());
   add(3, 3, 2, 0.1, NlmMode::fast, double());
   add(3, 3, 1, 0.1, NlmMode::classic, float());
-  card.single_to_double = 64;
-  add(3, 3, 1, 0.1, NlmMode::fast, double());
+  add(3, 3, 1, 0.1, NlmMode::fast, double(), true);
   for (std::size_t i = everywhere; i < all.size(); ++i)
     all[i].minimum_architecture = 90;  // one is enough for these
   return all;
 }
 
-template bool can_be_tiled<float>(const Context&, const NlmProblem&, bool);
-template bool can_be_tiled<double>(const Context&, const NlmProblem&, bool);
-template std::vector<const KernelInstance*> tiles_kernels<float>(const Context&, const NlmProblem&);
-template std::vector<const KernelInstance*> tiles_kernels<double>(const Context&, const NlmProblem&);
+template bool can_be_tiled<float>(const Context&, const NlmProblem&, bool, bool);
+template bool can_be_tiled<double>(const Context&, const NlmProblem&, bool, bool);
+template std::vector<const KernelInstance*> tiles_kernels<float>(const Context&, const NlmProblem&, bool);
+template std::vector<const KernelInstance*> tiles_kernels<double>(const Context&, const NlmProblem&, bool);
 template void launch_tiles(Context&, const NlmWork<float>&);
 template void launch_tiles(Context&, const NlmWork<double>&);
 

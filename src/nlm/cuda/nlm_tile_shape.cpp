@@ -49,10 +49,10 @@ bool fit_spans(const NlmProblem& p, std::size_t most_bytes, TileShape& s) {
 
 /// Measured on an H200: code of 16 kB or less keeps the instruction cache, and 16 warps hide most waits.
 template <class Real>
-TileShape wanted_shape(const DeviceFacts& card, const NlmProblem& p) {
+TileShape wanted_shape(const NlmProblem& p, bool in_pairs) {
   const Index samples = p.samples(3);
   const bool is_double = std::is_same_v<Real, double>;
-  if (takes_pairs<Real>(card, p)) {
+  if (in_pairs) {
     if (p.axes == 2) return {2, 1, 8, 1, 1, 1, 0, 0, true, false, true};
     return {2, 4, 4, 2, 1, 1, 0, 0, true, false, true};
   }
@@ -85,11 +85,11 @@ bool choose_march(std::size_t most, const NlmProblem& p, TileShape& s) {
 }  // namespace
 
 template <class Real>
-bool choose_tile(const DeviceFacts& card, const NlmProblem& p, TileShape& s) {
+bool choose_tile(const DeviceFacts& card, const NlmProblem& p, bool in_pairs, TileShape& s) {
   const std::size_t most = card.shared_memory_bytes;
   if (choose_march<Real>(most, p, s)) return true;
   constexpr std::size_t of_a_block = 1024;  // that the driver keeps for itself
-  s = wanted_shape<Real>(card, p);
+  s = wanted_shape<Real>(p, in_pairs);
   for (;;) {
     const std::size_t share = (most + of_a_block) / static_cast<std::size_t>(s.blocks) - of_a_block;
     if (fit_spans<Real>(p, share, s)) return true;
@@ -140,9 +140,9 @@ const KernelInstance& decide_instance(const NlmProblem& p, const TileShape& s) {
   return instance_of<float>(nlm_decide_source, p, s);
 }
 
-#define SPINLOOM_INSTANTIATE(Real)                                                    \
-  template std::size_t shared_bytes<Real>(const NlmProblem&, const TileShape&);       \
-  template bool choose_tile<Real>(const DeviceFacts&, const NlmProblem&, TileShape&); \
+#define SPINLOOM_INSTANTIATE(Real)                                                          \
+  template std::size_t shared_bytes<Real>(const NlmProblem&, const TileShape&);             \
+  template bool choose_tile<Real>(const DeviceFacts&, const NlmProblem&, bool, TileShape&); \
   template const KernelInstance& tile_instance<Real>(const NlmProblem&, const TileShape&);
 SPINLOOM_INSTANTIATE(float)
 SPINLOOM_INSTANTIATE(double)

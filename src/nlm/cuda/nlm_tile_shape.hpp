@@ -20,9 +20,10 @@ struct TileShape {
 template <class Real>
 std::size_t shared_bytes(const NlmProblem& problem, const TileShape& shape);
 
-/// The one that was fastest on an H200; false where no tile fits into the card's shared memory.
+/// The one that was fastest on an H200; false where no tile fits into the card's shared memory. `in_pairs`: see
+/// takes_pairs().
 template <class Real>
-bool choose_tile(const DeviceFacts& card, const NlmProblem& problem, TileShape& shape);
+bool choose_tile(const DeviceFacts& card, const NlmProblem& problem, bool in_pairs, TileShape& shape);
 
 template <class Real>
 const KernelInstance& tile_instance(const NlmProblem& problem, const TileShape& shape);
