@@ -134,7 +134,9 @@ void DomainRun<T>::run(Index steps, const Progress& progress) {
     check_interrupt();
     const Index part = std::min(between, steps - done);
     const bool is_due = done > 0 && live_ && !live_->is_empty();
-    const bool overlaps = is_due && sweeps && !sums_ && state_.exchanging == stencil::Exchanging::overlapped;
+    // Where x is cut, points beside a cut would take kernels as wide as the whole part.
+    const bool overlaps = is_due && sweeps && !sums_ && state_.domain.parts()[2] == 1 &&
+                          state_.exchanging == stencil::Exchanging::overlapped;
     if (is_due && !overlaps) exchange(*live_, state_.live_arrays());
     sweeps ? sweep(part, overlaps) : pass(part);
     done += part;

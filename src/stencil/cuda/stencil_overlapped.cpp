@@ -107,6 +107,7 @@ const KernelInstance& overlap_instance(const Definition& definition, StencilNumb
   }
   defines.push_back(fmt::format("ROWS={}", s.rows));
   defines.push_back(fmt::format("WARPS={}", s.warps));
+  defines.push_back(fmt::format("COLOUR={}", s.colour));
   // Waiting for two warps alone costs instructions, which floats are short of, and hides the latency of doubles.
   const bool is_narrow = numbers == StencilNumbers::f32 || numbers == StencilNumbers::f16_in_f32;
   defines.push_back(fmt::format("PAIRWISE={}", is_narrow ? 0 : 1));
@@ -122,6 +123,7 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
   is_2d_ = p.rank == 2;
   red_black_ = p.red_black;
   shape_ = overlap_shape(plan.schedule, p.rank, static_cast<Index>(sizeof(T)), red_black_);
+  shape_.colour = plan.levels[0].colour;
   check_shape(shape_, p, static_cast<Index>(sizeof(T)));
   instance_ = &overlap_instance(d, stencil_numbers<T>(plan.chain[0].in_double), shape_, faces);
   const EvolvingFields evolving = evolving_fields(p);

@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
           if (evolving_of(f) < 0) expect((const Storage*)w.in[f] + row_at + (min(k + 2, nz - 1) - (k - 1)) * w.plane);
       // Of a red-black row the points of one colour change: those with this place along x, at all levels alike.
       constexpr int every = red_black ? 2 : 1;
-      const int first = red_black ? (r + P + 1) % 2 : 0;
+      const int first = red_black ? (r + P + 1 + COLOUR) % 2 : 0;
       if (r == ROWS - 1) {
         if constexpr (PAIRWISE) await_count(&shared.done[below], planes);
 #pragma unroll

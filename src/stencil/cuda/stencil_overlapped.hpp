@@ -18,6 +18,7 @@ struct OverlapShape {
   int rows = 8;    ///< of a thread
   int warps = 8;   ///< of a block, one above the other
   int blocks = 1;  ///< on a multiprocessor at once
+  int colour = 0;  ///< of a red-black stencil's first level, 1 for a part of a grid that starts at an odd point
 };
 
 /// What a schedule asks for, completed by what is fast.

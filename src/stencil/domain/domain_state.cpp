@@ -139,18 +139,29 @@ std::vector<T*> DomainState<T>::live_arrays() const {
   return arrays;
 }
 
+/// Elements; boxes begin along x at the start of one.
+template <class T>
+Index DomainState<T>::line() const {
+  return (inner.plan.layout.device.kind == DeviceKind::cuda ? 128 : 64) / static_cast<Index>(sizeof(T));
+}
+
 /// Where each of the levels up to the next exchange is right, if the rims were right before: the last one on the rank's own
-/// points, each before it as far as the one after it reads. Rows stay whole.
+/// points, each before it as far as the one after it reads. On the host rows stay whole.
 template <class T>
 std::vector<Box> DomainState<T>::boxes(Index levels) const {
   const auto& n = inner.plan.layout.n;
   std::vector<Box> all_boxes(static_cast<std::size_t>(levels));
-  Box box{{part.begin[0] - part.stored_begin[0], part.begin[1] - part.stored_begin[1], 0},
-          {part.end[0] - part.stored_begin[0], part.end[1] - part.stored_begin[1], n[2]}};
+  const std::size_t cut = inner.plan.layout.device.kind == DeviceKind::cuda ? 3 : 2;
+  Box box{{}, n};
+  for (std::size_t a = 0; a < cut; ++a) {
+    box.begin[a] = part.begin[a] - part.stored_begin[a];
+    box.end[a] = part.end[a] - part.stored_begin[a];
+  }
   for (Index l = levels; l-- > 0;) {
-    all_boxes[static_cast<std::size_t>(l)] = box;
+    Box& here = all_boxes[static_cast<std::size_t>(l)] = box;
+    here.begin[2] = box.begin[2] / line() * line();
     const Reach& reach = reach_at(inner.level + l);
-    for (std::size_t a = 0; a < 2; ++a) {
+    for (std::size_t a = 0; a < cut; ++a) {
       box.begin[a] = std::max<Index>(0, box.begin[a] - reach.low[a]);
       box.end[a] = std::min(n[a], box.end[a] + reach.high[a]);
     }
@@ -168,10 +179,8 @@ Box DomainState<T>::core() const {
     if (part.has_low[a]) box.begin[a] = part.begin[a] - part.stored_begin[a] + reach.low[a];
     if (part.has_high[a]) box.end[a] = part.end[a] - part.stored_begin[a] - reach.high[a];
   }
-  const Index line =
-      (inner.plan.layout.device.kind == DeviceKind::cuda ? 128 : 64) / static_cast<Index>(sizeof(T));
-  box.begin[2] = (box.begin[2] + line - 1) / line * line;
-  if (part.has_high[2]) box.end[2] = box.end[2] / line * line;
+  box.begin[2] = (box.begin[2] + line() - 1) / line() * line();
+  if (part.has_high[2]) box.end[2] = box.end[2] / line() * line();
   return box;
 }
 

@@ -45,6 +45,7 @@ struct DomainState {
   const Reach& reach_at(Index level) const {
     return inner.plan.reach[static_cast<std::size_t>(inner.plan.level(level).kernel)];
   }
+  Index line() const;
   std::vector<Box> boxes(Index levels) const;
   Box core() const;
 };
