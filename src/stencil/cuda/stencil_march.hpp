@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "stencil/cuda/stencil_text.hpp"
 
@@ -27,7 +28,11 @@ struct MarchKernel {
   const KernelInstance* instance;
   std::size_t shared_bytes;
 };
+/// Constants of both kernels.
+std::vector<std::string> march_constants(const MarchShape& shape);
 MarchKernel march_kernel(const stencil::Definition& definition, StencilNumbers numbers,
                          const MarchShape& shape);
+MarchKernel ring_kernel(const stencil::Definition& definition, StencilNumbers numbers,
+                        const MarchShape& shape);
 
 }  // namespace spinloom::cuda
