@@ -83,8 +83,14 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     if (s.kind == stencil::Schedule::Kind::tile) {
       stage.kernel = "tile";
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
-      TileShape tile{stage.march.points,  stage.march.rows,    s.depth > 0 ? s.depth : 4, stage.march.block_x,
-                     stage.march.block_y, stage.march.shuffle, stage.march.blocks};
+      const TileShape tile{.points = stage.march.points,
+                           .rows = stage.march.rows,
+                           .depth = s.depth > 0 ? s.depth : 4,
+                           .block_x = stage.march.block_x,
+                           .block_y = stage.march.block_y,
+                           .shuffle = stage.march.shuffle,
+                           .wide = plan.layout.plane_stride * Index{sizeof(T)} >= Index{0xf0000000},
+                           .blocks = stage.march.blocks};
       stage.depth = tile.depth;
       stage.band = s.band > 0 ? blocks_of(s.band, tile.block_y * tile.rows) : Index{1} << 30;
       stage.instance = &tile_instance(*kernel.definition, numbers, tile);
@@ -192,11 +198,16 @@ template <class T>
 void StencilEngine<T>::tile(const Stage& stage, const StencilWork& w) {
   const MarchShape& s = stage.march;
   const Index tiles_y = blocks_of(w.ny, s.block_y * s.rows), band = std::min(stage.band, tiles_y);
-  const Index tiles =
-      blocks_of(w.nx, s.block_x * s.points) * blocks_of(tiles_y, band) * band * blocks_of(w.nz, stage.depth);
-  launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles),
+  const Index tiles_x = blocks_of(w.nx, s.block_x * s.points),
+              layers = blocks_of(tiles_y, band) * blocks_of(w.nz, stage.depth);
+  constexpr Index longest = 65535;  // second and third axis of a grid of blocks
+  const bool is_long = band > longest || layers > longest;
+  const Grid tiles = is_long ? one_row_of_blocks(tiles_x * band * layers)
+                             : Grid{static_cast<unsigned>(tiles_x), static_cast<unsigned>(band),
+                                    static_cast<unsigned>(layers)};
+  launch(context_, *stage.instance, stage.kernel, tiles,
          {static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)}, 0, w,
-         static_cast<unsigned>(band));
+         static_cast<unsigned>(band), static_cast<unsigned>(is_long));
 }
 
 template <class T>

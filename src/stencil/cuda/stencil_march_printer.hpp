@@ -70,7 +70,8 @@ class MarchPrinter {
     std::string all = printer_.head();
     const stencil::Reach reach = d_.view().reach();
     all += "STENCIL_OP void march_planes(const StencilWork& w, int x0, int y0, Index z0, Index z1, int lane) {\n";
-    all += "  const Real* const p = (const Real*)w.params;\n";
+    all +=
+        "  const Real* const p = (const Real*)w.params;\n  const int here = max(0, (int)w.nx - x0);\n";
     all += fmt::format("  const int last = (int)(w.nx - 1 + {0}) / {1} * {1}, x = min(x0, last);\n",
                        reach.high[2], s_.points);
     for (const int y : row_offsets_)
@@ -274,7 +275,7 @@ class MarchPrinter {
           points += fmt::format("{}Convert<Value, Storage>::narrowed({})", x > 0 ? ", " : "",
                                 printer_.stored(d_.outputs[o].root, y, x));
         stores += fmt::format(
-            "  if (y0 + {} < w.ny) store_pack<{}>(to{} + o{}, Pack<Storage, {}>{{{{{}}}}}, w.nx - x0);\n", y,
+            "  if (y0 + {} < (int)w.ny) store_pack<{}>(to{} + o{}, Pack<Storage, {}>{{{{{}}}}}, here);\n", y,
             s_.points, o, y + stencil::max_radius, s_.points, points);
       }
     return printer_.take_statements() + stores;

@@ -66,6 +66,7 @@ class RingPrinter {
         "lane) {{\n"
         "  const int x0 = tile_x0 + threadIdx.x * {0}, y0 = tile_y0 + threadIdx.y * {1};\n"
         "  const Real* const p = (const Real*)w.params;\n"
+        "  const int planes = (int)(z1 - z0), here = max(0, (int)w.nx - x0);\n"
         "  constexpr int slots = {2};\n"
         "  extern __shared__ __align__(128) unsigned char shared[];\n"
         "  Ring<slots>& ring = *(Ring<slots>*)shared;\n",
@@ -76,15 +77,15 @@ class RingPrinter {
           s_.points);
     all += fetching();
     for (std::size_t o = 0; o < d_.outputs.size(); ++o)
-      all += fmt::format("  Storage* to{0} = (Storage*)w.out[{0}] + (z0 - {1}) * w.plane + y0 * (int)w.row + x0;\n",
-                         o, lead_);
+      all += fmt::format(
+          "  Storage* to{0} = (Storage*)w.out[{0}] + (z0 - {1}) * w.plane + (Index)y0 * w.row + x0;\n", o, lead_);
     all += printer_.carried();
     const std::string turn = "    ring.wait(slot, parity);\n" + places_ + results + printer_.moves();
     // Planes before the first one that is computed are gone through as well; nothing is stored.
     return all + fmt::format(
                      "  int slot = 0;\n  unsigned parity = 0;\n"
                      "#pragma unroll {0}\n"
-                     "  for (Index z = z0 - {1}; z < z1; ++z) {{\n{2}"
+                     "  for (int z = -{1}; z < planes; ++z) {{\n{2}"
                      "    if (++slot == slots) slot = 0, parity ^= 1;\n  }}\n}}\n",
                      s_.unroll, lead_, turn);
   }
@@ -138,7 +139,7 @@ class RingPrinter {
       all += fmt::format(
           "  const int rows{0} = min({1}, (int)w.ny + {2} - tile_y0);\n"
           "  const unsigned bytes{0} = min({3}, (int)(w.nx - 1 + {4}) / {5} * {5} + {5} - tile_x0 + {6}) * {7};\n"
-          "  const Storage* const source{0} = (const Storage*)w.in[{0}] + {8} * w.plane + (tile_y0 - {9}) * "
+          "  const Storage* const source{0} = (const Storage*)w.in[{0}] + (z0 + {8}) * w.plane + (tile_y0 - {9}) * "
           "w.row + tile_x0 - {6};\n",
           r, t.rows, t.above + d_.view().reach().high[1], t.pitch, d_.view().reach().high[2], unit, t.left,
           element_bytes_, t.top, t.above);
@@ -148,22 +149,22 @@ class RingPrinter {
           r, t.offset, plane_bytes(t), s_.rows, t.above, t.pitch, s_.points, t.left);
       if (is_narrow()) places_ += fmt::format("    const Storage* const beside{0} = at{0} + near;\n", r);
       const int late = lead_ - (t.top - t.bottom);  // turns without it
-      const std::string wanted = late > 0 ? fmt::format("z >= z0 - {}", t.top - t.bottom) : "";
+      const std::string wanted = late > 0 ? fmt::format("z >= {}", t.bottom - t.top) : "";
       bytes += fmt::format("{}{}rows{} * bytes{}", bytes.empty() ? "" : " + ",
                            late > 0 ? fmt::format("({}) * ", wanted) : "", r, r);
       copies += fmt::format(
           "    {0}for (int row = 0; row < rows{1}; ++row)\n"
-          "      bulk_copy(shared + {2} + slot * {3} + row * {4}, source{1} + z * w.plane + row * w.row, bytes{1}, "
+          "      bulk_copy(shared + {2} + slot * {3} + row * {4}, source{1} + (Index)z * w.plane + row * w.row, bytes{1}, "
           "ring.full + slot);\n",
           late > 0 ? fmt::format("if ({}) ", wanted) : "", r, t.offset, plane_bytes(t),
           t.pitch * element_bytes_);
     }
     all += fmt::format(
-        "  const auto fetch = [&](Index z, int slot) {{\n"
+        "  const auto fetch = [&](int z, int slot) {{\n"
         "    expect_bytes(ring.full + slot, {});\n#pragma unroll 1\n{}  }};\n"
         "  ring.start();\n"
         "  if (threadIdx.x == 0 && threadIdx.y == 0)\n"
-        "    for (int d = 0; d < slots; ++d)\n      if (z0 - {} + d < z1) fetch(z0 - {} + d, d);\n",
+        "    for (int d = 0; d < slots; ++d)\n      if (d - {} < planes) fetch(d - {}, d);\n",
         bytes, copies, lead_, lead_);
     return all;
   }
@@ -177,14 +178,14 @@ class RingPrinter {
           points += fmt::format("{}Convert<Value, Storage>::narrowed({})", x > 0 ? ", " : "",
                                 printer_.stored(d_.outputs[o].root, y, x));
         stores += fmt::format(
-            "    if (z >= z0 && y0 + {0} < w.ny) store_pack<{1}>(to{2} + {0} * (int)w.row, Pack<Storage, "
-            "{1}>{{{{{3}}}}}, w.nx - x0);\n",
+            "    if (z >= 0 && y0 + {0} < (int)w.ny) store_pack<{1}>(to{2} + {0} * (int)w.row, Pack<Storage, "
+            "{1}>{{{{{3}}}}}, here);\n",
             y, s_.points, o, points);
       }
     for (std::size_t o = 0; o < d_.outputs.size(); ++o) stores += fmt::format("    to{} += w.plane;\n", o);
     return printer_.take_statements() +
            "    __syncwarp();\n"
-           "    if (lane == 0 && ring.is_last(slot) && z + slots < z1) fetch(z + slots, slot);\n" +
+           "    if (lane == 0 && ring.is_last(slot) && z + slots < planes) fetch(z + slots, slot);\n" +
            stores;
   }
 
