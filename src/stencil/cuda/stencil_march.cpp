@@ -48,7 +48,8 @@ MarchKernel march_kernel(const Definition& definition, StencilNumbers numbers, c
   const std::string text = printer.print();
   return {&stencil_instance(stencil_march_source, definition, text, march_constants(s),
                             printer.shared_bytes() > 0 ? 80 : 75),
-          printer.shared_bytes()};
+          printer.shared_bytes(),
+          {}};
 }
 
 }  // namespace spinloom::cuda

@@ -27,6 +27,11 @@ std::optional<std::string> why_no_march(const stencil::ProgramView& program);
 struct MarchKernel {
   const KernelInstance* instance;
   std::size_t shared_bytes;
+  /// Of a ring: what is copied of each read's planes.
+  struct Box {
+    int read, words, rows;  ///< words of four bytes
+  };
+  std::vector<Box> boxes;
 };
 /// Constants of both kernels.
 std::vector<std::string> march_constants(const MarchShape& shape);

@@ -29,12 +29,14 @@ constexpr int to_none = 0, to_sides = 1, to_any = 2;
 template <bool sides = true, class Advance>
 STENCIL_OP void go_through(int k, int end, int nz, bool has_all_levels, bool is_inner, const Advance& advance) {
   const auto far = [&](auto near) {
+#pragma unroll 1
     while (k > LEVELS && k + 1 < nz && k + 1 < end) {
       advance(near, Fixed<0>{}, k);
       advance(near, Fixed<1>{}, k + 1);
       k += 2;
     }
   };
+#pragma unroll 1
   while (k < end) {
     if (has_all_levels && is_inner)
       far(Fixed<to_none>{});

@@ -246,5 +246,5 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   const int end = z1 + LEVELS;
   const int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
   for (int i = 0; i < ahead; ++i) fetch_plane(Fixed<to_any>{}, k + i);
-  go_through(k, end, nz, o.levels == LEVELS, is_inner, advance);
+  go_through<!PAIRWISE>(k, end, nz, o.levels == LEVELS, is_inner, advance);
 }

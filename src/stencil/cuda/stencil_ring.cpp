@@ -57,13 +57,14 @@ class RingPrinter {
   }
 
   std::size_t shared_bytes() const { return shared_bytes_; }
+  std::vector<MarchKernel::Box> boxes() const { return boxes_; }
 
   std::string print() {
     const std::string results = computed();
     std::string all = printer_.head();
     all += fmt::format(
-        "STENCIL_OP void march_planes(const StencilWork& w, int tile_x0, int tile_y0, Index z0, Index z1, int "
-        "lane) {{\n"
+        "STENCIL_OP void march_planes(const StencilWork& w, const Boxes& b, int tile_x0, int tile_y0, Index z0, "
+        "Index z1, int lane) {{\n"
         "  const int x0 = tile_x0 + threadIdx.x * {0}, y0 = tile_y0 + threadIdx.y * {1};\n"
         "  const Real* const p = (const Real*)w.params;\n"
         "  const int planes = (int)(z1 - z0), here = max(0, (int)w.nx - x0);\n"
@@ -131,18 +132,11 @@ class RingPrinter {
                        m < 0 ? "below" : "above", widened(fmt::format("{}.at[{}]", pack(r, y, 0), l)));
   }
 
-  /// How a thread asks for a turn's planes, row by row.
+  /// How a thread asks for a turn's planes.
   std::string fetching() {
-    std::string all, bytes, copies;
+    std::string bytes, copies;
     for (const auto& [r, t] : tiles_) {
-      const int unit = std::max(s_.points, 16 / element_bytes_);
-      all += fmt::format(
-          "  const int rows{0} = min({1}, (int)w.ny + {2} - tile_y0);\n"
-          "  const unsigned bytes{0} = min({3}, (int)(w.nx - 1 + {4}) / {5} * {5} + {5} - tile_x0 + {6}) * {7};\n"
-          "  const Storage* const source{0} = (const Storage*)w.in[{0}] + (z0 + {8}) * w.plane + (tile_y0 - {9}) * "
-          "w.row + tile_x0 - {6};\n",
-          r, t.rows, t.above + d_.view().reach().high[1], t.pitch, d_.view().reach().high[2], unit, t.left,
-          element_bytes_, t.top, t.above);
+      boxes_.push_back({r, t.pitch * element_bytes_ / 4, t.rows});
       places_ += fmt::format(
           "    const Storage* const at{0} = (const Storage*)(shared + {1} + slot * {2}) + (threadIdx.y * {3} + "
           "{4}) * {5} + threadIdx.x * {6} + {7};\n",
@@ -150,23 +144,22 @@ class RingPrinter {
       if (is_narrow()) places_ += fmt::format("    const Storage* const beside{0} = at{0} + near;\n", r);
       const int late = lead_ - (t.top - t.bottom);  // turns without it
       const std::string wanted = late > 0 ? fmt::format("z >= {}", t.bottom - t.top) : "";
-      bytes += fmt::format("{}{}rows{} * bytes{}", bytes.empty() ? "" : " + ",
-                           late > 0 ? fmt::format("({}) * ", wanted) : "", r, r);
+      bytes += fmt::format("{}{}{}", bytes.empty() ? "" : " + ",
+                           late > 0 ? fmt::format("({}) * ", wanted) : "", t.pitch * element_bytes_ * t.rows);
       copies += fmt::format(
-          "    {0}for (int row = 0; row < rows{1}; ++row)\n"
-          "      bulk_copy(shared + {2} + slot * {3} + row * {4}, source{1} + (Index)z * w.plane + row * w.row, bytes{1}, "
-          "ring.full + slot);\n",
-          late > 0 ? fmt::format("if ({}) ", wanted) : "", r, t.offset, plane_bytes(t),
-          t.pitch * element_bytes_);
+          "    {0}copy_box(shared + {1} + slot * {2}, b.map[{3}], (tile_x0 - {4}) * {5} / 4 + b.x, tile_y0 - {6} + "
+          "b.y, first + z + {7}, ring.full + slot);\n",
+          late > 0 ? fmt::format("if ({}) ", wanted) : "", t.offset, plane_bytes(t), r, t.left, element_bytes_,
+          t.above, t.top);
     }
-    all += fmt::format(
+    return fmt::format(
+        "  const int first = (int)z0 + b.z;\n"
         "  const auto fetch = [&](int z, int slot) {{\n"
-        "    expect_bytes(ring.full + slot, {});\n#pragma unroll 1\n{}  }};\n"
+        "    expect_bytes(ring.full + slot, {0});\n{1}  }};\n"
         "  ring.start();\n"
         "  if (threadIdx.x == 0 && threadIdx.y == 0)\n"
-        "    for (int d = 0; d < slots; ++d)\n      if (d - {} < planes) fetch(d - {}, d);\n",
-        bytes, copies, lead_, lead_);
-    return all;
+        "    for (int d = 0; d < slots; ++d)\n      if (d - {2} < planes) fetch(d - {2}, d);\n",
+        bytes, copies, lead_);
   }
 
   std::string computed() {
@@ -199,6 +192,7 @@ class RingPrinter {
   std::size_t shared_bytes_ = 0;
   std::set<std::string> packs_;
   std::string places_;
+  std::vector<MarchKernel::Box> boxes_;
 };
 
 }  // namespace
@@ -207,7 +201,7 @@ MarchKernel ring_kernel(const Definition& definition, StencilNumbers numbers, co
   RingPrinter printer(definition, numbers, s);
   const std::string text = printer.print();
   return {&stencil_instance(stencil_ring_source, definition, text, march_constants(s), 90),
-          printer.shared_bytes()};
+          printer.shared_bytes(), printer.boxes()};
 }
 
 }  // namespace spinloom::cuda
