@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 #include <tuple>
@@ -232,6 +233,9 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
                        to_string(s));
   if (s.kind == Kind::ring && s.ahead == 0)
     return "ahead=0: a ring is filled at least one plane before its use";
+  if (s.kind == Kind::ring && (s.block_x > 32 || s.block_y * std::max<Index>(1, s.rows) > 240))
+    return fmt::format("block={}x{}: a ring has rows of one warp, block=32xN, and up to 240 of them",
+                       s.block_x, s.block_y);
   if (s.blocks > 16) return fmt::format("blocks={}: expected up to 16", s.blocks);
   if (g.plane_stride > (Index{1} << 31) - 1)
     return fmt::format(

@@ -148,7 +148,7 @@ TEST(StencilCuda, MarchesFromRingsWithTheBitsOfTheReference) {
   SPINLOOM_NEEDS(gpu);
   expect_reference_by<float>({{"7-point", "cuda ring"},
                               {"wave", "cuda ring block=32x4 rows=2 depth=5 ahead=2 shuffle"},
-                              {"perona-malik", "cuda ring block=64x2 depth=8 ahead=3"},
+                              {"perona-malik", "cuda ring block=32x4 depth=8 ahead=3"},
                               {"5-point", "cuda ring ahead=2"}});
   expect_reference_by<double>(
       {{"25-point", "cuda ring block=32x3 depth=7"}, {"diffusion", "cuda ring rows=2"}});

@@ -66,6 +66,7 @@ void list_functions(const Bind& bind, Driver& d) {
   SPINLOOM_BIND(GraphLaunch, "cuGraphLaunch");
   SPINLOOM_BIND(GraphDestroy, "cuGraphDestroy");
   SPINLOOM_BIND(GraphExecDestroy, "cuGraphExecDestroy");
+  SPINLOOM_BIND(TensorMapEncodeTiled, "cuTensorMapEncodeTiled");
 #undef SPINLOOM_BIND
 }
 

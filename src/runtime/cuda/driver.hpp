@@ -33,6 +33,12 @@ constexpr unsigned event_default = 0, event_disable_timing = 2, stream_non_block
 constexpr int stream_capture_relaxed = 2;
 constexpr unsigned host_portable = 1;
 
+/// What a kernel is given so that it can copy boxes of an array in memory by one instruction.
+struct alignas(64) TensorMap {
+  unsigned long long words[16];
+};
+constexpr int tensor_words_of_32_bits = 2, tensor_promotion_to_128_bytes = 2;
+
 /// The driver's functions by the names of its manual, less the prefix cu and the version suffix.
 struct Driver {
   Result (*Init)(unsigned);
@@ -84,6 +90,10 @@ struct Driver {
   Result (*GraphLaunch)(GraphExecHandle, StreamHandle);
   Result (*GraphDestroy)(GraphHandle);
   Result (*GraphExecDestroy)(GraphExecHandle);
+  Result (*TensorMapEncodeTiled)(TensorMap*, int type, unsigned rank, void* address,
+                                 const unsigned long long* sizes, const unsigned long long* strides,
+                                 const unsigned* box, const unsigned* element_strides, int interleave,
+                                 int swizzle, int promotion, int fill);
 };
 
 /// The driver, opened and initialised at the first call. Throws BackendUnavailable that says why it is not

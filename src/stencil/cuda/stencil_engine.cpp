@@ -83,8 +83,14 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     if (s.kind == stencil::Schedule::Kind::tile) {
       stage.kernel = "tile";
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
-      TileShape tile{stage.march.points,  stage.march.rows,    s.depth > 0 ? s.depth : 4, stage.march.block_x,
-                     stage.march.block_y, stage.march.shuffle, stage.march.blocks};
+      const TileShape tile{.points = stage.march.points,
+                           .rows = stage.march.rows,
+                           .depth = s.depth > 0 ? s.depth : 4,
+                           .block_x = stage.march.block_x,
+                           .block_y = stage.march.block_y,
+                           .shuffle = stage.march.shuffle,
+                           .wide = plan.layout.plane_stride * Index{sizeof(T)} >= Index{0xf0000000},
+                           .blocks = stage.march.blocks};
       stage.depth = tile.depth;
       stage.band = s.band > 0 ? blocks_of(s.band, tile.block_y * tile.rows) : Index{1} << 30;
       stage.instance = &tile_instance(*kernel.definition, numbers, tile);
@@ -99,6 +105,7 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
       const MarchKernel made = march_kernel(*kernel.definition, numbers, stage.march);
       stage.instance = made.instance;
       stage.shared_bytes = made.shared_bytes;
+      stage.boxes = made.boxes;
       if (stage.march.ring && facts.capability < 90)
         throw ArgumentError(fmt::format("{}: {} lacks the bulk copies that cuda ring needs; use cuda march",
                                         kernel.definition->name, facts.name));
@@ -190,20 +197,53 @@ void StencilEngine<T>::march(const Stage& stage, const StencilWork& w) {
   const MarchShape& s = stage.march;
   const Index tiles = blocks_of(w.nx, s.block_x * s.points) * blocks_of(w.ny, s.block_y * s.rows) *
                       blocks_of(w.nz, stage.depth);
-  launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles),
-         {static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)}, stage.shared_bytes, w,
-         stage.depth);
+  const Grid block{static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)};
+  if (s.ring)
+    launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles), block, stage.shared_bytes, w,
+           boxes(stage, w), stage.depth);
+  else
+    launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles), block, stage.shared_bytes, w,
+           stage.depth);
+}
+
+template <class T>
+Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
+  const auto& g = plan_.layout;
+  const auto words = [](Index elements) { return elements * Index{sizeof(T)} / 4; };
+  Boxes b;
+  b.x = static_cast<int>(words(g.origin - g.halo.low[1] * g.row_stride - g.halo.low[0] * g.plane_stride));
+  b.y = static_cast<int>(g.halo.low[1]);
+  b.z = static_cast<int>(g.halo.low[0]);
+  const unsigned long long sizes[] = {
+      static_cast<unsigned long long>(words(g.row_stride)),
+      static_cast<unsigned long long>(g.n[1] + g.halo.low[1] + g.halo.high[1]),
+      static_cast<unsigned long long>(g.n[0] + g.halo.low[0] + g.halo.high[0])};
+  const unsigned long long strides[] = {static_cast<unsigned long long>(4 * words(g.row_stride)),
+                                        static_cast<unsigned long long>(4 * words(g.plane_stride))};
+  const unsigned steps[] = {1, 1, 1};
+  for (const MarchKernel::Box& box : stage.boxes) {
+    const unsigned extent[] = {static_cast<unsigned>(box.words), static_cast<unsigned>(box.rows), 1};
+    void* const first = const_cast<T*>(static_cast<const T*>(w.in[box.read]) - g.origin);
+    SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read], tensor_words_of_32_bits, 3, first, sizes, strides,
+                  extent, steps, 0, 0, tensor_promotion_to_128_bytes, 0);
+  }
+  return b;
 }
 
 template <class T>
 void StencilEngine<T>::tile(const Stage& stage, const StencilWork& w) {
   const MarchShape& s = stage.march;
   const Index tiles_y = blocks_of(w.ny, s.block_y * s.rows), band = std::min(stage.band, tiles_y);
-  const Index tiles =
-      blocks_of(w.nx, s.block_x * s.points) * blocks_of(tiles_y, band) * band * blocks_of(w.nz, stage.depth);
-  launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles),
+  const Index tiles_x = blocks_of(w.nx, s.block_x * s.points),
+              layers = blocks_of(tiles_y, band) * blocks_of(w.nz, stage.depth);
+  constexpr Index longest = 65535;  // second and third axis of a grid of blocks
+  const bool is_long = band > longest || layers > longest;
+  const Grid tiles = is_long ? one_row_of_blocks(tiles_x * band * layers)
+                             : Grid{static_cast<unsigned>(tiles_x), static_cast<unsigned>(band),
+                                    static_cast<unsigned>(layers)};
+  launch(context_, *stage.instance, stage.kernel, tiles,
          {static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)}, 0, w,
-         static_cast<unsigned>(band));
+         static_cast<unsigned>(band), static_cast<unsigned>(is_long));
 }
 
 template <class T>

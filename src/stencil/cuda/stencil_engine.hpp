@@ -54,13 +54,15 @@ class StencilEngine {
     const char* kernel = "gather";  ///< its name, which says how it is started
     MarchShape march;
     std::size_t shared_bytes = 0;
-    Index depth = 0;  ///< planes of a block that marches
+    std::vector<MarchKernel::Box> boxes;  ///< of a ring
+    Index depth = 0;                      ///< planes of a block that marches
     Index band = 0;   ///< tiles along y of those that are worked on together
   };
   StencilWork work(Index level) const;
   void compute(Index level, const StencilWork& work);
   void gather(const Stage& stage, const StencilWork& work, bool half_of_points);
   void march(const Stage& stage, const StencilWork& work);
+  Boxes boxes(const Stage& stage, const StencilWork& work) const;
   void tile(const Stage& stage, const StencilWork& work);
 
   const stencil::Plan<T>& plan_;

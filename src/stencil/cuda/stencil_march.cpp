@@ -8,7 +8,7 @@ namespace spinloom::cuda {
 
 using namespace stencil;
 
-extern const KernelSource stencil_march_source, stencil_ring_source;
+extern const KernelSource stencil_march_source;
 
 std::optional<std::string> why_no_march(const ProgramView& p) {
   if (p.red_black) return "points of one colour do not lie beside one another: use cuda gather";
@@ -36,18 +36,20 @@ std::string MarchPrinter::copies_turn() const {
       s_.ahead, fetched_);
 }
 
+std::vector<std::string> march_constants(const MarchShape& s) {
+  return {fmt::format("BLOCK_X={}", s.block_x), fmt::format("BLOCK_Y={}", s.block_y),
+          fmt::format("ROWS={}", s.rows), fmt::format("POINTS={}", s.points),
+          fmt::format("BLOCKS={}", s.blocks)};
+}
+
 MarchKernel march_kernel(const Definition& definition, StencilNumbers numbers, const MarchShape& s) {
+  if (s.ring) return ring_kernel(definition, numbers, s);
   MarchPrinter printer(definition, numbers, s);
   const std::string text = printer.print();
-  std::vector<std::string> defines = {fmt::format("BLOCK_X={}", s.block_x),
-                                      fmt::format("BLOCK_Y={}", s.block_y), fmt::format("ROWS={}", s.rows),
-                                      fmt::format("POINTS={}", s.points), fmt::format("BLOCKS={}", s.blocks)};
-  return {&stencil_instance(s.ring ? stencil_ring_source : stencil_march_source, definition, text,
-                            std::move(defines),
-                            s.ring                       ? 90
-                            : printer.shared_bytes() > 0 ? 80
-                                                         : 75),
-          printer.shared_bytes()};
+  return {&stencil_instance(stencil_march_source, definition, text, march_constants(s),
+                            printer.shared_bytes() > 0 ? 80 : 75),
+          printer.shared_bytes(),
+          {}};
 }
 
 }  // namespace spinloom::cuda

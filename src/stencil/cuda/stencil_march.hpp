@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "stencil/cuda/stencil_text.hpp"
 
@@ -26,8 +27,17 @@ std::optional<std::string> why_no_march(const stencil::ProgramView& program);
 struct MarchKernel {
   const KernelInstance* instance;
   std::size_t shared_bytes;
+  /// Of a ring: what is copied of each read's planes.
+  struct Box {
+    int read, words, rows;  ///< words of four bytes
+  };
+  std::vector<Box> boxes;
 };
+/// Constants of both kernels.
+std::vector<std::string> march_constants(const MarchShape& shape);
 MarchKernel march_kernel(const stencil::Definition& definition, StencilNumbers numbers,
                          const MarchShape& shape);
+MarchKernel ring_kernel(const stencil::Definition& definition, StencilNumbers numbers,
+                        const MarchShape& shape);
 
 }  // namespace spinloom::cuda

@@ -65,30 +65,22 @@ class MarchPrinter {
   std::size_t shared_bytes() const { return shared_bytes_; }
 
   std::string print() {
-    if (s_.ring) plan_rings();
     for (const auto& [key, row] : rows_) prepare(row);
     for (int y = 0; y < s_.rows; ++y) note_row(y);
     std::string all = printer_.head();
     const stencil::Reach reach = d_.view().reach();
-    all += fmt::format(
-        "STENCIL_OP void march_planes(const StencilWork& w, int {0}0, int {1}0, Index z0, Index z1, int "
-        "lane) {{\n",
-        s_.ring ? "tile_x" : "x", s_.ring ? "tile_y" : "y");
-    if (s_.ring)
-      all += fmt::format("  const int x0 = tile_x0 + threadIdx.x * {}, y0 = tile_y0 + threadIdx.y * {};\n",
-                         s_.points, s_.rows);
-    all += "  const Real* const p = (const Real*)w.params;\n";
+    all += "STENCIL_OP void march_planes(const StencilWork& w, int x0, int y0, Index z0, Index z1, int lane) {\n";
+    all +=
+        "  const Real* const p = (const Real*)w.params;\n  const int here = max(0, (int)w.nx - x0);\n";
     all += fmt::format("  const int last = (int)(w.nx - 1 + {0}) / {1} * {1}, x = min(x0, last);\n",
                        reach.high[2], s_.points);
     for (const int y : row_offsets_)
       all += fmt::format("  const int o{} = min(y0 + {}, (int)w.ny - 1 + {}) * (int)w.row + x;\n",
                          y + stencil::max_radius, y, reach.high[1]);
     for (int m = 1; m <= packs_beside(); ++m) {
-      all += s_.ring
-                 ? fmt::format("  const int left{0} = -{1}, right{0} = {1};\n", m, m * s_.points)
-                 : fmt::format(
-                       "  const int left{0} = min(x0 - {1}, last) - x, right{0} = min(x0 + {1}, last) - x;\n",
-                       m, m * s_.points);
+      all +=
+          fmt::format("  const int left{0} = min(x0 - {1}, last) - x, right{0} = min(x0 + {1}, last) - x;\n",
+                      m, m * s_.points);
       if (s_.shuffle)
         all += fmt::format(
             "  const bool is_edge{0} = lane < {0} || lane >= {1};\n  const int edge{0} = lane < {0} ? "
@@ -101,16 +93,11 @@ class MarchPrinter {
     all += declared_;
     all += fmt::format("  Index z = z0 - {};\n", lead_);
     for (const auto& [r, top] : planes_)
-      all +=
-          rings_.count(r) != 0
-              ? fmt::format("  int k{}_{} = {};\n", r, top + stencil::max_radius,
-                            slot_at_start(top) * rings_.at(r).plane)
-              : fmt::format("  const Storage* q{0}_{1} = (const Storage*)w.in[{0}] + (z + {2}) * w.plane;\n",
-                            r, top + stencil::max_radius, top + ahead_of(r, top));
+      all += fmt::format("  const Storage* q{0}_{1} = (const Storage*)w.in[{0}] + (z + {2}) * w.plane;\n", r,
+                         top + stencil::max_radius, top + ahead_of(r, top));
     for (std::size_t o = 0; o < d_.outputs.size(); ++o)
       all += fmt::format("  Storage* to{0} = (Storage*)w.out[{0}] + z * w.plane;\n", o);
     all += copies_start();
-    all += rings_start();
     // Planes before the first one that is computed are gone through by themselves, so that the loop asks no questions.
     const std::string results = computed();
     all += fmt::format("#pragma unroll 1\n  for (; z < z0; ++z) {{\n{}  }}\n", turn(true, ""));
@@ -135,7 +122,7 @@ class MarchPrinter {
   }
   /// What happens in one turn of the loop over the planes, where the first few are only loaded.
   std::string turn(bool is_first, const std::string& results) const {
-    std::string all = rings_turn() + shifted_;
+    std::string all = shifted_;
     for (const auto& [key, text] : loads_) {
       std::string condition = is_first ? fmt::format("z >= z0 - {}", key.first) : "";
       if (key.second > 0) condition += fmt::format("{}z + {} < z1", is_first ? " && " : "", key.second);
@@ -144,10 +131,7 @@ class MarchPrinter {
     all += copies_turn();
     all += arrived_ + results;
     for (const auto& [r, top] : planes_)
-      all += rings_.count(r) != 0 ? fmt::format("  k{0}_{1} = k{0}_{1} == {2} ? 0 : k{0}_{1} + {3};\n", r,
-                                                top + stencil::max_radius, (slots_ - 1) * rings_.at(r).plane,
-                                                rings_.at(r).plane)
-                                  : fmt::format("  q{}_{} += w.plane;\n", r, top + stencil::max_radius);
+      all += fmt::format("  q{}_{} += w.plane;\n", r, top + stencil::max_radius);
     for (std::size_t o = 0; o < d_.outputs.size(); ++o) all += fmt::format("  to{} += w.plane;\n", o);
     return all;
   }
@@ -164,10 +148,10 @@ class MarchPrinter {
 
   /// Whether what is new comes by asynchronous copies into places in shared memory that are a thread's own. Registers
   /// hold one plane to come and no more: a value that moves on waits for a load that is under way.
-  bool copies() const { return !s_.ring && s_.ahead >= 2; }
+  bool copies() const { return s_.ahead >= 2; }
   /// Planes from the fetch to the use; with copies, what was new some planes ago comes from a cache and needs none.
   int ahead_of(int read, int top) const {
-    return rings_.count(read) != 0 || (copies() && top < newest_of_.at(read)) ? 0 : s_.ahead;
+    return copies() && top < newest_of_.at(read) ? 0 : s_.ahead;
   }
 
   void load(const Row& row, const Planes& planes, const std::string& text) {
@@ -178,9 +162,6 @@ class MarchPrinter {
     loads_[{lead, ahead}] += text;
   }
   std::string from(const Row& row, int top, const std::string& beside = "") const {
-    if (const auto found = rings_.find(row.read); found != rings_.end())
-      return fmt::format("ring{0} + k{0}_{1} + {2}{3}", row.read, top + stencil::max_radius,
-                         row.y * found->second.pitch, beside);
     return fmt::format("q{}_{} + o{}{}", row.read, top + stencil::max_radius, row.y + stencil::max_radius,
                        beside);
   }
@@ -192,18 +173,6 @@ class MarchPrinter {
       if (d < ahead) shifted_ += fmt::format("  {0}_{1} = {0}_{2};\n", stem, d, d + 1);
     }
   }
-
-  /// Planes of one read in shared memory: rows of the tile with what is read around it.
-  struct Ring {
-    int left = 0, above = 0, rows = 0, pitch = 0, plane = 0;  ///< elements and rows
-    std::size_t offset = 0;                                   ///< bytes
-  };
-
-  /// Reads that neighbouring threads share get a ring; all rings turn together. In stencil_ring.cpp.
-  void plan_rings();
-  int slot_at_start(int top) const;  ///< of the plane `top` planes from the one where the loop begins
-  std::string rings_start() const;   ///< barriers are made, and the first planes asked for
-  std::string rings_turn() const;    ///< a plane has arrived, and one is asked for in the oldest one's place
 
   /// Asynchronous copies: places in shared memory, and what happens to them in each plane. In stencil_march.cpp.
   std::string copies_start();
@@ -306,7 +275,7 @@ class MarchPrinter {
           points += fmt::format("{}Convert<Value, Storage>::narrowed({})", x > 0 ? ", " : "",
                                 printer_.stored(d_.outputs[o].root, y, x));
         stores += fmt::format(
-            "  if (y0 + {} < w.ny) store_pack<{}>(to{} + o{}, Pack<Storage, {}>{{{{{}}}}}, w.nx - x0);\n", y,
+            "  if (y0 + {} < (int)w.ny) store_pack<{}>(to{} + o{}, Pack<Storage, {}>{{{{{}}}}}, here);\n", y,
             s_.points, o, y + stencil::max_radius, s_.points, points);
       }
     return printer_.take_statements() + stores;
@@ -319,9 +288,6 @@ class MarchPrinter {
   int reach_x_ = 0, lead_ = 0;
   int element_bytes_ = 4;
   std::map<int, int> newest_of_;  ///< by read: the last plane that a point reads
-  std::map<int, Ring> rings_;     ///< by read
-  int slots_ = 0, newest_ = -1000,
-      oldest_ = 1000;  ///< planes of a ring; last and first one that a point reads
   std::size_t shared_bytes_ = 0;
   std::set<std::pair<int, int>> planes_;  ///< a pointer for each read and topmost plane
   std::set<int> row_offsets_;

@@ -16,6 +16,37 @@ struct OverlapWork {
   double add[2][6];                     // slope of a neumann face
 };
 
+template <int value_>
+struct Fixed {
+  static constexpr int value = value_;
+};
+// What a plane is near to that a block goes through: no face, faces of x and y alone, or any.
+constexpr int to_none = 0, to_sides = 1, to_any = 2;
+
+// advance(what the plane is near to, its parity, plane) for planes k .. end - 1 and, where that is odd, one more. Planes
+// that are far from faces have loops of their own, for passes of all levels: the values that are under way stay in their
+// registers. Without `sides` a block that is near to some takes all its planes for such that are near to any face.
+template <bool sides = true, class Advance>
+STENCIL_OP void go_through(int k, int end, int nz, bool has_all_levels, bool is_inner, const Advance& advance) {
+  const auto far = [&](auto near) {
+#pragma unroll 1
+    while (k > LEVELS && k + 1 < nz && k + 1 < end) {
+      advance(near, Fixed<0>{}, k);
+      advance(near, Fixed<1>{}, k + 1);
+      k += 2;
+    }
+  };
+#pragma unroll 1
+  while (k < end) {
+    if (has_all_levels && is_inner)
+      far(Fixed<to_none>{});
+    else if constexpr (sides)
+      if (has_all_levels) far(Fixed<to_sides>{});
+    if (k < end) advance(Fixed<to_any>{}, Fixed<0>{}, k++);
+    if (k < end) advance(Fixed<to_any>{}, Fixed<1>{}, k++);
+  }
+}
+
 // Where cell i of an axis lies: around it, or no further than the halo.
 template <bool is_periodic>
 STENCIL_OP int place(int i, int n, int lowest, int highest) {

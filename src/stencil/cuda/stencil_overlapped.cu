@@ -27,11 +27,6 @@ struct Shared {
   int done[WARPS];                                 // planes that a warp is through with
 };
 
-template <bool value_>
-struct Flag {
-  static constexpr bool value = value_;
-};
-
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
     overlapped(const __grid_constant__ StencilWork w, const __grid_constant__ OverlapWork o) {
   extern __shared__ __align__(16) unsigned char raw[];
@@ -41,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   const int bx = blockIdx.x % o.tiles_x, by = blockIdx.x / o.tiles_x % o.tiles_y, bz = blockIdx.x / (o.tiles_x * o.tiles_y);
   const int xs = bx * step_x - start_x, ys = by * step_y - start_y, x0 = xs + lane * POINTS, y0 = ys + warp * ROWS;
   const int z0 = bz * o.depth, z1 = min(nz, z0 + o.depth);
-  const bool is_inner = xs >= 0 && xs + width <= nx && ys >= 0 && ys + height <= ny && o.levels == LEVELS;
+  const bool is_inner = xs >= 0 && xs + width <= nx && ys >= 0 && ys + height <= ny;
   const int x_low = bx == 0 ? 0 : xs + LEVELS, x_high = bx == o.tiles_x - 1 ? nx : xs + LEVELS + step_x;
   const int y_low = by == 0 ? 0 : ys + LEVELS, y_high = by == o.tiles_y - 1 ? ny : ys + LEVELS + step_y;
   for (int i = thread; i < width; i += 32 * WARPS)
@@ -79,8 +74,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   const unsigned row_bytes = (unsigned)row * (unsigned)sizeof(Storage);
   const bool packs_stay_whole = !periodic_x || nx % POINTS == 0;
   // A thread's points of plane k.
-  const auto fetch_plane = [&](auto is_edge_, int k) {
-    constexpr bool is_edge = decltype(is_edge_)::value;
+  const auto fetch_plane = [&](auto near, int k) {
+    constexpr bool is_edge = decltype(near)::value != to_none;
     const Index plane = place<periodic_z>(k, nz, o.lowest[0], o.highest[0]) * w.plane;
 #pragma unroll
     for (int e = 0; e < evolving; ++e) {
@@ -105,16 +100,17 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
 
   const int above = warp > 0 ? warp - 1 : 0, below = warp < WARPS - 1 ? warp + 1 : warp;
   int planes = 0;
-  const auto advance = [&](auto is_edge_, auto odd_, int k) {
-    constexpr bool is_edge = decltype(is_edge_)::value;
-    constexpr int P = decltype(odd_)::value ? 1 : 0, Q = 1 - P;
+  const auto advance = [&](auto near, auto parity, int k) {
+    constexpr bool is_edge = decltype(near)::value != to_none;
+    constexpr int P = decltype(parity)::value, Q = 1 - P;
     await_fetches<ahead - 1>();
     unsigned live[LEVELS];
     if constexpr (is_edge) {
 #pragma unroll
       for (int t = 0; t < LEVELS; ++t) {
         const int q = k - t - 1;
-        live[t] = t < o.levels && (periodic_z || (q >= 0 && q < nz)) ? inside : 0u;
+        const bool in_grid = decltype(near)::value == to_sides || (t < o.levels && (periodic_z || (q >= 0 && q < nz)));
+        live[t] = in_grid ? inside : 0u;
       }
     }
     if constexpr (PAIRWISE) await_count(&shared.done[above], planes);
@@ -237,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
         }
       }
     }
-    fetch_plane(is_edge_, k + ahead);
+    fetch_plane(near, k + ahead);
     ++planes;
     if constexpr (PAIRWISE) {
       __syncwarp();
@@ -248,17 +244,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   };
 
   const int end = z1 + LEVELS;
-  int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
-  for (int i = 0; i < ahead; ++i) fetch_plane(Flag<true>{}, k + i);
-  // A loop of its own for what is far from every face: the values that are under way stay in their registers.
-  while (k < end) {
-    if (is_inner)
-      while (k > LEVELS && k + 1 < nz && k + 1 < end) {
-        advance(Flag<false>{}, Flag<false>{}, k);
-        advance(Flag<false>{}, Flag<true>{}, k + 1);
-        k += 2;
-      }
-    if (k < end) advance(Flag<true>{}, Flag<false>{}, k++);
-    if (k < end) advance(Flag<true>{}, Flag<true>{}, k++);
-  }
+  const int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
+  for (int i = 0; i < ahead; ++i) fetch_plane(Fixed<to_any>{}, k + i);
+  go_through<!PAIRWISE>(k, end, nz, o.levels == LEVELS, is_inner, advance);
 }

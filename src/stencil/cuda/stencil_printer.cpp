@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -39,8 +40,12 @@ StencilPrinter::Words StencilPrinter::words(StencilNumbers numbers) {
   return {"Complex<double>", "double", "Complex<double>", true, true};
 }
 
-StencilPrinter::StencilPrinter(const Definition& definition, StencilNumbers numbers, Access access)
-    : d_(definition), p_(definition.view()), w_(words(numbers)), access_(std::move(access)) {
+StencilPrinter::StencilPrinter(const Definition& definition, StencilNumbers numbers, Access access, Lag lag)
+    : d_(definition),
+      p_(definition.view()),
+      w_(words(numbers)),
+      access_(std::move(access)),
+      lag_(std::move(lag)) {
   reads_ = p_.list_reads(list_);
 }
 
@@ -77,48 +82,92 @@ std::string StencilPrinter::head() const {
       p_.params(), d_.red_black, sums(), reach("low", &Reach::low), reach("high", &Reach::high));
 }
 
+std::string StencilPrinter::name(Known value, int planes) {
+  Printed& printed = values_[static_cast<std::size_t>(value.v)];
+  if (planes == 0 || printed.is_uniform) return fmt::format("v{}", value.v);
+  printed.carried = std::max(printed.carried, planes);
+  return fmt::format("v{}_{}", value.v, planes);
+}
+
+std::string StencilPrinter::carried() const {
+  std::string all;
+  for (std::size_t v = 0; v < values_.size(); ++v)
+    for (int d = 1; d <= values_[v].carried; ++d) all += fmt::format("  {} v{}_{}{{}};\n", values_[v].type, v, d);
+  return all;
+}
+
+std::string StencilPrinter::moves() const {
+  std::string all;
+  for (std::size_t v = 0; v < values_.size(); ++v)
+    for (int d = values_[v].carried; d >= 1; --d)
+      all += d > 1 ? fmt::format("  v{0}_{1} = v{0}_{2};\n", v, d, d - 1) : fmt::format("  v{0}_1 = v{0};\n", v);
+  return all;
+}
+
 std::string StencilPrinter::value(int at, int dy, int dx, int dz) {
-  return fmt::format("v{}", number(at, dy, dx, dz));
+  const Known k = number(at, dy, dx, dz);
+  return name(k, k.lag);
 }
 
 std::string StencilPrinter::stored(int at, int dy, int dx, int dz) {
   if (w_.is_complex && d_.reductions.size() > 0) refuse("a sum or max that rides along");
-  const int v = number(at, dy, dx, dz);
-  return w_.is_complex && is_uniform(v) ? fmt::format("Value{{v{}, 0}}", v) : fmt::format("v{}", v);
+  const Known k = number(at, dy, dx, dz);
+  const std::string named = name(k, k.lag);
+  return w_.is_complex && is_uniform(k.v) ? fmt::format("Value{{{}, 0}}", named) : named;
 }
 
-int StencilPrinter::number(int at, int dy, int dx, int dz) {
+StencilPrinter::Known StencilPrinter::number(int at, int dy, int dx, int dz) {
   const auto key = std::tuple(at, dy, dx, dz);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const Node& n = d_.code[static_cast<std::size_t>(at)];
   if (n.op == Op::shifted) return known_[key] = number(n.a, dy, dx + n.x, dz);
-  const int a = n.a < 0 ? -1 : number(n.a, dy, dx, dz), b = n.b < 0 ? -1 : number(n.b, dy, dx, dz),
-            c = n.c < 0 ? -1 : number(n.c, dy, dx, dz);
-  bool uniform = n.op != Op::access;
-  for (const int operand : {a, b, c}) uniform = uniform && (operand < 0 || is_uniform(operand));
-  std::string text = expression(n, dy, dx, dz, a, b, c, uniform);
+  Known operands[3];
+  std::string names[3];
+  bool uniform = n.op != Op::access, are_uniform[3] = {};
+  int lag = 1000;
+  for (int o = 0; o < 3; ++o) {
+    const int operand = o == 0 ? n.a : o == 1 ? n.b : n.c;
+    if (operand < 0) continue;
+    operands[o] = number(operand, dy, dx, dz);
+    are_uniform[o] = is_uniform(operands[o].v);
+    uniform = uniform && are_uniform[o];
+    if (!are_uniform[o]) lag = std::min(lag, operands[o].lag);
+  }
+  if (n.op == Op::access) {
+    int read = 0;
+    while (list_[read].field != n.field || list_[read].level != n.level) ++read;
+    lag = lag_ ? lag_(read, n.z + dz) : 0;
+    dz += lag;
+  } else if (uniform) {
+    lag = 0;
+  }
+  for (int o = 0; o < 3; ++o)
+    if (operands[o].v >= 0) names[o] = name(operands[o], operands[o].lag - lag);
+  std::string text = expression(n, dy, dx, dz, names[0], names[1], names[2], uniform, are_uniform);
   // What reads the same values is the same value, whichever point asks for it.
-  if (const auto found = printed_.find(text); found != printed_.end()) return known_[key] = found->second;
-  const int v = static_cast<int>(is_uniform_.size());
+  if (const auto found = printed_.find(text); found != printed_.end())
+    return known_[key] = {found->second, lag};
+  const int v = static_cast<int>(values_.size());
   const bool is_condition = n.op >= Op::less && n.op <= Op::negate;
-  text_ += fmt::format("  const {} v{} = {};\n", is_condition ? "bool" : uniform ? "Real" : "Value", v, text);
-  is_uniform_.push_back(uniform);
+  values_.push_back({uniform, is_condition ? "bool" : uniform ? "Real" : "Value", 0});
+  text_ += fmt::format("  const {} v{} = {};\n", values_.back().type, v, text);
   printed_[std::move(text)] = v;
-  return known_[key] = v;
+  return known_[key] = {v, lag};
 }
 
-std::string StencilPrinter::expression(const Node& n, int dy, int dx, int dz, int a, int b, int c,
-                                       bool uniform) const {
+std::string StencilPrinter::expression(const Node& n, int dy, int dx, int dz, const std::string& a,
+                                       const std::string& b, const std::string& c, bool uniform,
+                                       bool are_uniform[3]) const {
   const auto real_only = [&](const char* what) {
     if (w_.is_complex && !uniform) refuse(what);
   };
   const auto call = [&](const char* name) {
-    std::string text = fmt::format("{}(v{}", name, a);
-    if (b >= 0) text += fmt::format(", v{}", b);
-    if (c >= 0) text += fmt::format(", v{}", c);
+    std::string text = fmt::format("{}({}", name, a);
+    if (!b.empty()) text += ", " + b;
+    if (!c.empty()) text += ", " + c;
     return text + ")";
   };
-  const auto infix = [&](const char* sign) { return fmt::format("v{} {} v{}", a, sign, b); };
+  const auto infix = [&](const char* sign) { return fmt::format("{} {} {}", a, sign, b); };
   switch (n.op) {
     case Op::literal: return literal(n.value, w_.is_double);
     case Op::param: return fmt::format("p[{}]", int(n.field));
@@ -131,23 +180,23 @@ std::string StencilPrinter::expression(const Node& n, int dy, int dx, int dz, in
     case Op::sub: return call("sub");
     case Op::mul: return call("mul");
     case Op::div:
-      if (w_.is_complex && !is_uniform(b)) refuse("division by a field");
+      if (w_.is_complex && !are_uniform[1]) refuse("division by a field");
       return call("quotient");
     case Op::neg: return call("negated");
     case Op::fma:
-      if (w_.is_complex && !uniform && !is_uniform(a) && !is_uniform(b)) refuse("fma of two fields");
+      if (w_.is_complex && !uniform && !are_uniform[0] && !are_uniform[1]) refuse("fma of two fields");
       return call("fused");
     case Op::min: return real_only("min"), call("lesser");
     case Op::max: return real_only("max"), call("greater");
     case Op::abs: return real_only("abs"), call("magnitude");
     case Op::sqrt: return real_only("sqrt"), call("root");
-    case Op::select: return real_only("where"), fmt::format("v{} ? v{} : v{}", a, b, c);
+    case Op::select: return real_only("where"), fmt::format("{} ? {} : {}", a, b, c);
     case Op::less: return real_only("<"), infix("<");
     case Op::less_equal: return real_only("<="), infix("<=");
     case Op::equal: return real_only("=="), infix("==");
     case Op::both: return infix("&&");
     case Op::either: return infix("||");
-    case Op::negate: return fmt::format("!v{}", a);
+    case Op::negate: return "!" + a;
     case Op::shifted: break;
   }
   return {};

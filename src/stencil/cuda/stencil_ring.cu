@@ -1,32 +1,69 @@
-// One level of a stencil by blocks that go through the planes with a ring of planes in shared memory, which bulk copies fill
-// row by row, AHEAD planes before they are used. What is read at several planes stays in registers. The way through the
-// planes is printed by stencil_march.cpp. BLOCK_X threads along x, BLOCK_Y times ROWS rows.
+// One level of a stencil by blocks that go through the planes: bulk copies bring the newest plane into a ring in
+// shared memory, `slots` planes before they are used, and what is needed of older planes is carried in registers. No block
+// waits for all its warps: the last warp that has read a plane asks for the one that takes its place. The way through the
+// planes is printed by stencil_ring.cpp. BLOCK_X threads along x, BLOCK_Y times ROWS rows.
 __device__ __forceinline__ unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
-__device__ __forceinline__ void init_barrier(unsigned long long* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)));
-}
 __device__ __forceinline__ void expect_bytes(unsigned long long* barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-// Addresses and bytes are multiples of 16.
-__device__ __forceinline__ void bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   shared_address(to)),
-               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(barrier))
-               : "memory");
-}
-__device__ __forceinline__ void wait_for(unsigned long long* barrier, unsigned parity) {
+// As in stencil_work.hpp. What is copied of an array, a box of each plane, and where its point (0, 0, 0) lies in it: words of
+// four bytes, rows, planes. What lies outside of the array comes as zeros.
+struct alignas(64) TensorMap {
+  unsigned long long words[16];
+};
+struct Boxes {
+  TensorMap map[20];  // of each read
+  int x, y, z;
+};
+__device__ __forceinline__ void copy_box(void* to, const TensorMap& map, int x, int y, int z, unsigned long long* barrier) {
   asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n"
-      "}\n" ::"r"(shared_address(barrier)),
-      "r"(parity)
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
+          shared_address(to)),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(barrier))
       : "memory");
 }
+
+template <int slots>
+struct Ring {
+  unsigned long long full[slots];  // of each slot: all bytes of its planes have come
+  unsigned long long read[slots];  // all warps have read them
+
+  __device__ __forceinline__ void start() {
+    if (threadIdx.y == 0 && threadIdx.x < slots) {
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(full + threadIdx.x)));
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(read + threadIdx.x)),
+                   "r"(BLOCK_X / 32 * BLOCK_Y));
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    __syncthreads();
+  }
+  __device__ __forceinline__ void wait(int slot, unsigned parity) {
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}\n" ::"r"(shared_address(full + slot)),
+        "r"(parity)
+        : "memory");
+  }
+  // A warp has read a slot, says one of its lanes; whether it is the last one, which `before` it was waited for.
+  __device__ __forceinline__ bool is_last(int slot) {
+    unsigned before;
+    asm volatile(
+        "{\n"
+        ".reg .b64 state;\n"
+        "mbarrier.arrive.shared::cta.b64 state, [%1];\n"
+        "mbarrier.pending_count.b64 %0, state;\n"
+        "}\n"
+        : "=r"(before)
+        : "r"(shared_address(read + slot))
+        : "memory");
+    return before == 1;
+  }
+};
 
 #include "stencil_values.cuh"
 
@@ -36,11 +73,11 @@ __device__ __forceinline__ void wait_for(unsigned long long* barrier, unsigned p
 #else
 #define BOUNDS __launch_bounds__(BLOCK_X* BLOCK_Y)
 #endif
-extern "C" __global__ void BOUNDS ring(const __grid_constant__ StencilWork w, Index depth) {
+extern "C" __global__ void BOUNDS ring(const __grid_constant__ StencilWork w, const __grid_constant__ Boxes b, Index depth) {
   const int tiles_x = (int)((w.nx + BLOCK_X * POINTS - 1) / (BLOCK_X * POINTS));
   const int tiles_y = (int)((w.ny + BLOCK_Y * ROWS - 1) / (BLOCK_Y * ROWS));
   const int tile = blockIdx.x / tiles_x;
   const Index z0 = tile / tiles_y * depth;
-  march_planes(w, blockIdx.x % tiles_x * BLOCK_X * POINTS, tile % tiles_y * BLOCK_Y * ROWS, z0, min(z0 + depth, w.nz),
+  march_planes(w, b, blockIdx.x % tiles_x * BLOCK_X * POINTS, tile % tiles_y * BLOCK_Y * ROWS, z0, min(z0 + depth, w.nz),
                threadIdx.x % 32);
 }

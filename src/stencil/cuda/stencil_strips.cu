@@ -10,11 +10,6 @@ constexpr int start_x = periodic_x ? (LEVELS + POINTS - 1) / POINTS * POINTS : P
 constexpr int pack = sizeof(Storage) * POINTS > 16 ? 16 / sizeof(Storage) : POINTS;
 typedef RowOf<pack> Points;
 
-template <bool value_>
-struct Flag {
-  static constexpr bool value = value_;
-};
-
 // The three points of a row around place i.
 struct Three {
   Storage at[3];
@@ -58,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
   const int nx = (int)w.nx, nz = (int)w.nz, lane = threadIdx.x;
   const int sx = blockIdx.x % o.tiles_x, sz = blockIdx.x / o.tiles_x;
   const int xs = sx * step_x - start_x, x0 = xs + lane * POINTS, z0 = sz * o.depth, z1 = min(nz, z0 + o.depth);
-  const bool is_inner = xs >= 0 && xs + width <= nx && o.levels == LEVELS;
+  const bool is_inner = xs >= 0 && xs + width <= nx;
   const int x_low = sx == 0 ? 0 : xs + LEVELS, x_high = sx == o.tiles_x - 1 ? nx : xs + LEVELS + step_x;
   unsigned inside = 0, kept = 0;  // bit i
 #pragma unroll
@@ -78,8 +73,8 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
 
   const bool packs_stay_whole = !periodic_x || nx % pack == 0;
   // A thread's points of row k.
-  const auto fetch_row = [&](auto is_edge_, int k) {
-    constexpr bool is_edge = decltype(is_edge_)::value;
+  const auto fetch_row = [&](auto near, int k) {
+    constexpr bool is_edge = decltype(near)::value != to_none;
     const Index row = place<periodic_z>(k, nz, o.lowest[0], o.highest[0]) * w.plane;
 #pragma unroll
     for (int e = 0; e < evolving; ++e) {
@@ -100,16 +95,17 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
     end_of_fetches();
   };
 
-  const auto advance = [&](auto is_edge_, auto odd_, int k) {
-    constexpr bool is_edge = decltype(is_edge_)::value;
-    constexpr int P = decltype(odd_)::value ? 1 : 0, Q = 1 - P;
+  const auto advance = [&](auto near, auto parity, int k) {
+    constexpr bool is_edge = decltype(near)::value != to_none;
+    constexpr int P = decltype(parity)::value, Q = 1 - P;
     Storage now[evolving][POINTS], fresh[evolving][POINTS];
     unsigned live[LEVELS];
     if constexpr (is_edge) {
 #pragma unroll
       for (int t = 0; t < LEVELS; ++t) {
         const int z = k - t - 1;
-        live[t] = t < o.levels && (periodic_z || (z >= 0 && z < nz)) ? inside : 0u;
+        const bool in_grid = decltype(near)::value == to_sides || (t < o.levels && (periodic_z || (z >= 0 && z < nz)));
+        live[t] = in_grid ? inside : 0u;
       }
     }
     await_fetches<ahead - 1>();
@@ -121,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
 #pragma unroll
         for (int j = 0; j < pack; ++j) now[e][i + j] = p.at[j];
       }
-    fetch_row(is_edge_, k + ahead);
+    fetch_row(near, k + ahead);
 
     Storage left[LEVELS][evolving], right[LEVELS][evolving];
 #pragma unroll
@@ -216,17 +212,7 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
   };
 
   const int end = z1 + LEVELS;
-  int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
-  for (int i = 0; i < ahead; ++i) fetch_row(Flag<true>{}, k + i);
-  // A loop of its own for what is far from every face: the values that are under way stay in their registers.
-  while (k < end) {
-    if (is_inner)
-      while (k > LEVELS && k + 1 < nz && k + 1 < end) {
-        advance(Flag<false>{}, Flag<false>{}, k);
-        advance(Flag<false>{}, Flag<true>{}, k + 1);
-        k += 2;
-      }
-    if (k < end) advance(Flag<true>{}, Flag<false>{}, k++);
-    if (k < end) advance(Flag<true>{}, Flag<true>{}, k++);
-  }
+  const int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
+  for (int i = 0; i < ahead; ++i) fetch_row(Fixed<to_any>{}, k + i);
+  go_through<false>(k, end, nz, o.levels == LEVELS, is_inner, advance);
 }

@@ -19,7 +19,7 @@ namespace {
 class TilePrinter {
  public:
   TilePrinter(const Definition& d, StencilNumbers numbers, const TileShape& s)
-      : d_(d), s_(s), printer_(d, numbers, [](int r, int z, int y, int x) { return name(r, z, y, x); }) {
+      : d_(d), s_(s), element_bytes_(stencil_bytes(numbers)), printer_(d, numbers, [](int r, int z, int y, int x) { return name(r, z, y, x); }) {
     StencilPrinter scout(d, numbers, [&](int r, int z, int y, int x) {
       rows_[{r, z, y}].insert(x);
       reach_x_ = std::max({reach_x_, -x, x - s.points + 1});
@@ -30,25 +30,32 @@ class TilePrinter {
 
   std::string print() {
     const Reach reach = d_.view().reach();
-    std::set<int> planes, rows;
-    for (const auto& [key, places] : rows_) {
-      planes.insert(std::get<1>(key));
-      rows.insert(std::get<2>(key));
-    }
-    for (int z = 0; z < s_.depth; ++z) planes.insert(z);
+    std::set<int> rows;
+    for (const auto& [key, places] : rows_) rows.insert(std::get<2>(key));
     for (int y = 0; y < s_.rows; ++y) rows.insert(y);
     std::string all = printer_.head();
     all +=
         "STENCIL_OP void tile_points(const StencilWork& w, int x0, int y0, Index z0, int lane) {\n"
-        "  const Real* const p = (const Real*)w.params;\n";
+        "  const Real* const p = (const Real*)w.params;\n  const int here = max(0, (int)w.nx - x0);\n";
     all += fmt::format("  const int last = (int)(w.nx - 1 + {0}) / {1} * {1}, x = min(x0, last);\n",
                        reach.high[2], s_.points);
-    for (const int z : planes)
-      all += fmt::format("  const Index plane{} = min(z0 + {}, w.nz - 1 + {}) * w.plane + x;\n",
-                         z + max_radius, z, reach.high[0]);
+    // A plane's base is the same for all threads, and what is added for one of them has 32 bits where that will do.
+    std::set<std::pair<int, int>> bases;
+    for (const auto& [key, places] : rows_) bases.insert({std::get<0>(key), std::get<1>(key)});
+    for (const auto& [r, z] : bases)
+      all += fmt::format(
+          "  const char* const b{0}_{1} = (const char*)((const Storage*)w.in[{0}] + min(z0 + {2}, w.nz - 1 + {3}) * "
+          "w.plane - {4} * w.row) - 128;\n",
+          r, z + max_radius, z, reach.high[0], reach.low[1]);
+    for (std::size_t o = 0; o < d_.outputs.size(); ++o)
+      for (int z = 0; z < s_.depth; ++z)
+        all += fmt::format(
+            "  char* const to{0}_{1} = (char*)((Storage*)w.out[{0}] + (z0 + {1}) * w.plane - {2} * w.row) - 128;\n",
+            o, z, reach.low[1]);
     for (const int y : rows)
-      all += fmt::format("  const int row{} = min(y0 + {}, (int)w.ny - 1 + {}) * (int)w.row;\n",
-                         y + max_radius, y, reach.high[1]);
+      all += fmt::format(
+          "  const Offset row{} = ((Offset)(min(y0 + {}, (int)w.ny - 1 + {}) + {}) * (int)w.row + x) * {} + 128;\n",
+          y + max_radius, y, reach.high[1], reach.low[1], element_bytes_);
     for (int m = 1; m <= packs_beside(); ++m) {
       all +=
           fmt::format("  const int left{0} = min(x0 - {1}, last) - x, right{0} = min(x0 + {1}, last) - x;\n",
@@ -73,10 +80,9 @@ class TilePrinter {
                                   printer_.stored(d_.outputs[o].root, y, x, z));
           stores += printer_.take_statements();
           stores += fmt::format(
-              "  if (z0 + {} < w.nz && y0 + {} < w.ny)\n    store_pack<{}>((Storage*)w.out[{}] + plane{} + "
-              "row{}, Pack<Storage, "
-              "{}>{{{{{}}}}}, w.nx - x0);\n",
-              z, y, s_.points, o, z + max_radius, y + max_radius, s_.points, points);
+              "  if (z0 + {0} < w.nz && y0 + {1} < (int)w.ny)\n    store_pack<{2}>((Storage*)(to{3}_{0} + row{4}), "
+              "Pack<Storage, {2}>{{{{{5}}}}}, here);\n",
+              z, y, s_.points, o, y + max_radius, points);
         }
     return all + stores + "}\n";
   }
@@ -111,8 +117,8 @@ class TilePrinter {
     const int V = s_.points;
     const std::string stem = fmt::format("{}_{}_{}", r, z + max_radius, y + max_radius);
     std::string all =
-        fmt::format("  const Storage* const q{} = (const Storage*)w.in[{}] + plane{} + row{};\n", stem, r,
-                    z + max_radius, y + max_radius);
+        fmt::format("  const Storage* const q{} = (const Storage*)(b{}_{} + row{});\n", stem, r, z + max_radius,
+                    y + max_radius);
     all += fmt::format("  const Pack<Storage, {0}> s{1} = load_pack<{0}>(q{1});\n", V, stem);
     for (int x = 0; x < V; ++x) value(key, x, widened(fmt::format("s{}.at[{}]", stem, x)));
     for (int m = 1; m <= packs_beside(); ++m) {
@@ -149,6 +155,7 @@ class TilePrinter {
 
   const Definition& d_;
   TileShape s_;
+  int element_bytes_;
   StencilPrinter printer_;
   std::map<Key, std::set<int>> rows_;
   int reach_x_ = 0;
@@ -162,7 +169,7 @@ const KernelInstance& tile_instance(const Definition& definition, StencilNumbers
   return stencil_instance(stencil_tile_source, definition, TilePrinter(definition, numbers, s).print(),
                           {fmt::format("BLOCK_X={}", s.block_x), fmt::format("BLOCK_Y={}", s.block_y),
                            fmt::format("ROWS={}", s.rows), fmt::format("POINTS={}", s.points),
-                           fmt::format("DEPTH={}", s.depth), fmt::format("BLOCKS={}", s.blocks)});
+                           fmt::format("DEPTH={}", s.depth), fmt::format("BLOCKS={}", s.blocks), fmt::format("WIDE={}", s.wide ? 1 : 0)});
 }
 
 }  // namespace spinloom::cuda

@@ -168,7 +168,7 @@ STENCIL_OP Pack<S, V> load_pack(const S* p) {
 }
 // The first `count` of them, marked as what nobody reads soon.
 template <int V, class S>
-STENCIL_OP void store_pack(S* p, Pack<S, V> v, Index count) {
+STENCIL_OP void store_pack(S* p, Pack<S, V> v, int count) {
   if (count >= V) {
     union {
       Pack<S, V> pack;

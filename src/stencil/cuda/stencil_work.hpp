@@ -1,4 +1,5 @@
 #pragma once
+#include "runtime/cuda/driver.hpp"
 #include "spinloom/stencil/program.hpp"
 
 namespace spinloom::cuda {
@@ -15,5 +16,12 @@ struct StencilWork {
 };
 static_assert(stencil::max_reads == 20 && stencil::max_outputs == 16 && stencil::max_reductions == 4 &&
               stencil::max_params == 16 && sizeof(StencilWork) == 20 * 8 + 16 * 8 + 4 * 8 + 5 * 8 + 8 + 128);
+
+
+/// As in stencil_ring.cu.
+struct Boxes {
+  TensorMap map[stencil::max_reads] = {};
+  int x = 0, y = 0, z = 0;
+};
 
 }  // namespace spinloom::cuda
