@@ -9,6 +9,7 @@
 #include "spinloom/core/error.hpp"
 #include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_overlapped.hpp"
+#include "stencil/cuda/stencil_resident.hpp"
 #include "stencil/halo_rules.hpp"
 
 namespace spinloom::stencil {
@@ -25,7 +26,8 @@ constexpr std::pair<Kind, const char*> kinds[] = {{Kind::naive, "naive"},
                                                   {Kind::march, "cuda march"},
                                                   {Kind::ring, "cuda ring"},
                                                   {Kind::tile, "cuda tile"},
-                                                  {Kind::layered, "cuda overlapped"}};
+                                                  {Kind::layered, "cuda overlapped"},
+                                                  {Kind::resident, "cuda resident"}};
 
 Index number(const std::string& word, std::string_view digits) {
   Index value = 0;
@@ -198,6 +200,7 @@ std::optional<std::string> why_unreadable(const Definition& d, const GridLayout&
 
 std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& chain, const GridLayout& g,
                                               const std::vector<Boundaries>& fields, const Schedule& s) {
+  if (s.kind == Kind::resident) return cuda::why_not_resident(chain, s);
   if (s.kind == Kind::layered) {
     Schedule rest = s;
     rest.kind = Kind::naive;

@@ -1,4 +1,5 @@
 #pragma once
+#include "spinloom/core/types.hpp"
 #include "spinloom/stencil/program.hpp"
 
 namespace spinloom::cuda {

@@ -44,16 +44,17 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
         store_(std::move(store)),
         context_(store_->gpu()),
         device_{DeviceKind::cuda, context_.index()},
-        clusters_(context_.facts().capability >= 90),
-        instance_(instance<T>(clusters_)),
+        instance_(instance<T>(false)),
         work_(store_->borrow(gradients)),
         l_(work_->levels[0]) {
     // One block has the coarsest levels alone; a cluster shares more among its blocks.
-    const Index most = std::min<Index>(multigrid_ways().coarse_cells, clusters_ ? Index{1} << 20 : 4096);
+    const bool clusters = context_.facts().capability >= 90;
+    const Index most = std::min<Index>(multigrid_ways().coarse_cells, clusters ? Index{1} << 20 : 4096);
     const std::size_t count = work_->levels.size();
     while (first_coarse_ + 1 < count &&
            (state.levels[first_coarse_].layout.cells() > most || count - first_coarse_ > most_team_levels))
       ++first_coarse_;
+    clusters_ = clusters && state.levels[first_coarse_].layout.cells() > 4096;
   }
   ~DeviceEngine() override { store_->give_back(std::move(work_)); }
 
@@ -71,7 +72,7 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
   void zero_dense(T* dense, Index stride) const override { store(nullptr, dense, stride); }
   void zero(T* field) const override {
     cuda::zero_bytes(reinterpret_cast<std::byte*>(field), device_,
-               static_cast<std::size_t>(s_.levels[0].layout.size) * sizeof(T));
+                     static_cast<std::size_t>(s_.levels[0].layout.size) * sizeof(T));
   }
   void add_to_face(std::size_t axis, bool high, T value, T* field) const override {
     by_points(l_, l_.n[2], "add_to_face", static_cast<int>(axis), static_cast<int>(high), value, field);
@@ -106,7 +107,7 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
         parts.label.empty() ? reinterpret_cast<const std::byte*>(&numbers()->mean) : work_->means.get();
     double* const to = means.data() + (parts.label.empty() ? 1 : 0);
     cuda::copy_bytes(reinterpret_cast<std::byte*>(to), {}, from, device_,
-               (parts.label.empty() ? 1 : means.size()) * sizeof(double));
+                     (parts.label.empty() ? 1 : means.size()) * sizeof(double));
     return stencil::multigrid::removed_by(parts, s_.levels[0].layout.cells(), means);
   }
   double dot(const T* a, const T* b) const override {
@@ -219,9 +220,10 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
             {static_cast<unsigned>(blocks_of(c.n[2], block_x) * blocks_of(Index{c.n[0]} * c.n[1], block_y))},
             {block_x, block_y}, l, c);
     }
-    start("coarse_cycle", {clusters_ ? 8u : 1u}, {clusters_ ? 512u : 1024u},
-          reinterpret_cast<const Level*>(work_->level_table.get()), static_cast<int>(first_coarse_),
-          static_cast<int>(work_->levels.size() - first_coarse_), TeamKind{kind.sweeps, kind.symmetric});
+    launch(context_, instance<T>(clusters_), "coarse_cycle", {clusters_ ? 8u : 1u},
+           {clusters_ ? 512u : 1024u}, 0, reinterpret_cast<const Level*>(work_->level_table.get()),
+           static_cast<int>(first_coarse_), static_cast<int>(work_->levels.size() - first_coarse_),
+           TeamKind{kind.sweeps, kind.symmetric});
     for (std::size_t k = first_coarse_; k-- > 0;) {
       const Level &l = work_->levels[k], &c = work_->levels[k + 1];
       fill(c, c.u);
@@ -257,11 +259,11 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
   std::shared_ptr<MultigridStore<T>> store_;
   Context& context_;
   Device device_;
-  bool clusters_;
   const KernelInstance& instance_;
   std::unique_ptr<MultigridWork<T>> work_;
   const Level& l_;
   std::size_t first_coarse_ = 0;
+  bool clusters_ = false;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ std::unique_ptr<stencil::multigrid::Engine<T>> make_multigrid_engine(
 
 /// How cycles are carried out, which changes no bit. For tests and measurements.
 struct MultigridWays {
-  Index coarse_cells = 32768;  ///< levels of so many cells are done by one kernel
+  Index coarse_cells = 4096;  ///< levels of so many cells are done by one kernel
   bool use_graph = true;
 };
 MultigridWays& multigrid_ways();

@@ -23,7 +23,7 @@ std::shared_ptr<std::byte> MultigridStore<T>::send(const std::vector<V>& values)
   const std::size_t bytes = values.size() * sizeof(V);
   auto there = context_.memory().allocate(bytes);
   cuda::copy_bytes(there.get(), {DeviceKind::cuda, context_.index()},
-             reinterpret_cast<const std::byte*>(values.data()), {}, bytes);
+                   reinterpret_cast<const std::byte*>(values.data()), {}, bytes);
   held_.push_back(there);
   return there;
 }
@@ -97,8 +97,8 @@ std::unique_ptr<MultigridWork<T>> MultigridStore<T>::make_work() const {
     }
   const std::size_t table = levels_.size() * sizeof(MultigridLevel<T>);
   work->level_table = context_.memory().allocate(table);
-  cuda::copy_bytes(work->level_table.get(), device, reinterpret_cast<const std::byte*>(work->levels.data()), {},
-             table);
+  cuda::copy_bytes(work->level_table.get(), device, reinterpret_cast<const std::byte*>(work->levels.data()),
+                   {}, table);
   work->rows =
       context_.memory().allocate(static_cast<std::size_t>(finest.n[0] * finest.n[1]) * sizeof(double));
   work->numbers = context_.memory().allocate(sizeof(MultigridNumbers));
