@@ -208,7 +208,9 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
       const bool red = (half % 2 == 0) != (kind.symmetric && !before);
       const bool last = before && half == 2 * kind.sweeps - 1;
       fill(l, l.u);
-      by_points(l, (l.n[2] + 1) / 2, "relax", static_cast<int>(!red), last ? T(1) : omega);
+      constexpr Index wide = 16 / sizeof(T);
+      by_points(l, blocks_of((l.n[2] + 1) / 2, wide), l.is_weighted ? "relax_weighted" : "relax",
+                static_cast<int>(!red), last ? T(1) : omega);
     }
   }
   void v_cycle(const CycleKind& kind) const {
@@ -227,7 +229,7 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
     for (std::size_t k = first_coarse_; k-- > 0;) {
       const Level &l = work_->levels[k], &c = work_->levels[k + 1];
       fill(c, c.u);
-      by_points(l, l.n[2], "correct", c, static_cast<int>(kind.symmetric),
+      by_points(l, c.n[2], "correct", c, static_cast<int>(kind.symmetric),
                 static_cast<int>(!kind.symmetric || l.colours_meet));
       smooth(l, kind, false);
     }
