@@ -263,6 +263,115 @@ extern "C" __global__ void __launch_bounds__(block_x* block_y) subtract(Level l,
   field[here] += mul((REAL)-1, from[here]);
 }
 
+// ---- Several half-sweeps in one pass, from u into another field: a block goes through the planes of its tile, each
+// half-sweep a plane behind the one before, and computes the rim twice. For levels without weights or periodic axes.
+
+constexpr int tile_rows = 24, tile_columns = 32, tile_slots = 8, tile_lines = 8;  // of half rows; a ring of planes
+struct Omegas {
+  REAL of[4];
+};
+
+template <int bytes>
+__device__ inline void copy_async(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
+               "n"(bytes)
+               : "memory");
+#else
+  for (int i = 0; i < bytes / 4; ++i) reinterpret_cast<int*>(to)[i] = reinterpret_cast<const int*>(from)[i];
+#endif
+}
+__device__ inline void await_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+template <int steps>
+__device__ inline void sweep_tile(const Level& l, REAL* out, int black, const Omegas& omega, int depth) {
+  constexpr int rim = steps / 2, columns = tile_columns + 2 * rim, rows = tile_rows, height = rows - 2 * steps,
+                turns = rows / tile_lines;
+  extern __shared__ int4 tile_bytes[];
+  REAL* const ring = reinterpret_cast<REAL*>(tile_bytes);
+  const int tiles_x = ((l.n[2] + 1) / 2 + tile_columns - 1) / tile_columns, tiles_y = (l.n[1] + height - 1) / height;
+  const int c0 = blockIdx.x % tiles_x * tile_columns, y0 = blockIdx.x / tiles_x % tiles_y * height;
+  const int z0 = blockIdx.x / tiles_x / tiles_y * depth, z1 = min(z0 + depth, l.n[0]);
+  const int c = c0 - rim + (int)threadIdx.x;
+  const auto spot = [&](int z, int row, int parity) {
+    return ((((z & (tile_slots - 1)) * rows + row) * 2 + parity) * columns) + (int)threadIdx.x;
+  };
+  const auto fetch = [&](int z) {
+    if (z < -1 || z > l.n[0] || z > z1 + steps - 1) return;
+    constexpr int pieces = columns / rim;
+    for (int i = threadIdx.y * columns + threadIdx.x; i < rows * 2 * pieces; i += columns * tile_lines) {
+      const int piece = i % pieces, parity = i / pieces & 1, row = i / pieces / 2, y = y0 - steps + row;
+      if (y < -1 || y > l.n[1] || c0 + (piece - 1) * rim >= l.half) continue;
+      copy_async<rim * (int)sizeof(REAL)>(
+          ring + (((z & (tile_slots - 1)) * rows + row) * 2 + parity) * columns + piece * rim,
+          l.u + at(l, z, y, parity) + c0 - rim + piece * rim);
+    }
+  };
+  fetch(z0 - steps);
+  for (int wave = z0 - steps; wave < z1 + steps; ++wave) {
+    // What comes is awaited by all, and the plane behind it is under way meanwhile.
+    REAL f[steps][turns];
+#pragma unroll
+    for (int s = 0; s < steps; ++s)
+#pragma unroll
+      for (int k = 0; k < turns; ++k) {
+        const int z = wave - 1 - s, row = threadIdx.y + k * tile_lines, y = y0 - steps + row;
+        const int parity = (z + y + black + s) & 1;
+        f[s][k] = 0;
+        if (z >= 0 && z < l.n[0] && y >= 0 && y < l.n[1] && c >= 0 && c < points(l, parity))
+          f[s][k] = l.f[at(l, z, y, parity) + c];
+      }
+    await_copies();
+    __syncthreads();
+    fetch(wave + 1);
+#pragma unroll
+    for (int s = 0; s < steps; ++s) {
+      const int z = wave - 1 - s, reach = steps - 1 - s;
+      if (z >= max(0, z0 - reach) && z < min(l.n[0], z1 + reach)) {
+#pragma unroll
+        for (int k = 0; k < turns; ++k) {
+          const int row = threadIdx.y + k * tile_lines, y = y0 - steps + row;
+          const int parity = (z + y + black + s) & 1, x = 2 * c + parity;
+          if (y < max(0, y0 - reach) || y >= min(l.n[1], y0 + height + reach) || x < max(0, 2 * c0 - reach) ||
+              x >= min(l.n[2], 2 * (c0 + tile_columns) + reach))
+            continue;
+          const REAL inverse = l.inverse[diagonal_of(l, 0, z, y, parity, c)];
+          REAL* const own = ring + spot(z, row, parity);
+          const REAL* const beside = ring + spot(z, row, 1 - parity) - (1 - parity);
+          const REAL sum =
+              (f[s][k] + mul(l.coupling[2], beside[0] + beside[1])) +
+              (mul(l.coupling[1], own[-2 * columns] + own[2 * columns]) +
+               mul(l.coupling[0], ring[spot(z - 1, row, parity)] + ring[spot(z + 1, row, parity)]));
+          const REAL value = mul(inverse, sum);
+          if (inverse != 0) *own = omega.of[s] == 1 ? value : *own + mul(omega.of[s], value - *own);
+        }
+      }
+      __syncthreads();
+    }
+    const int z = wave - steps;
+    if (z < z0 || z >= z1 || (int)threadIdx.x < rim || (int)threadIdx.x >= columns - rim) continue;
+    for (int row = steps + threadIdx.y; row < rows - steps; row += tile_lines) {
+      const int y = y0 - steps + row;
+      if (y >= l.n[1]) continue;
+#pragma unroll
+      for (int parity = 0; parity < 2; ++parity)
+        if (c < points(l, parity)) out[at(l, z, y, parity) + c] = ring[spot(z, row, parity)];
+    }
+  }
+}
+extern "C" __global__ void __launch_bounds__((tile_columns + 2) * tile_lines)
+    sweep_2(Level l, REAL* out, int black, Omegas omega, int depth) {
+  sweep_tile<2>(l, out, black, omega, depth);
+}
+extern "C" __global__ void __launch_bounds__((tile_columns + 4) * tile_lines)
+    sweep_4(Level l, REAL* out, int black, Omegas omega, int depth) {
+  sweep_tile<4>(l, out, black, omega, depth);
+}
+
 // ---- Sums: sixteen lanes for each half row and a warp for each row, then all rows by one block, in the host's order.
 
 /// Calls body(parity, i) for every point of this warp's row, of two halves side by side; the sum of the values returned.
