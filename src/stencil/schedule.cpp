@@ -279,7 +279,8 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
     return fmt::format("planes={}: a row kernel computes 1, 2, 4 or 8 planes at once", s.planes);
   if (s.rows < 0 || s.columns < 0 || s.width < 0) return "rows, columns and width are not negative";
   if (s.steps < 1 || s.steps > 1024) return fmt::format("steps={}: expected 1 to 1024", s.steps);
-  if (s.steps > 1 && !is(Kind::overlapped) && !is(Kind::wavefront) && !is(Kind::layered))
+  if (s.steps > 1 && !is(Kind::overlapped) && !is(Kind::wavefront) && !is(Kind::layered) &&
+      !is(Kind::resident))
     return fmt::format(
         "steps={}: several steps in one pass need overlapped or wavefront; a diamond's follow from its width",
         s.steps);

@@ -91,9 +91,10 @@ TEST(StencilResidentCuda, CompilesWithoutAGpu) {
   cuda::DeviceFacts h200;
   h200.multiprocessors = 132;
   h200.shared_memory_bytes = 227 << 10;
-  const auto& d = *builtin_kernels<double>("7-point")[0].definition;
-  const auto& instance = cuda::resident_instance(
-      d, cuda::StencilNumbers::f64, cuda::resident_shape(make_layout({128, 128, 128}, Halo(1), 8), 8, h200));
+  const auto chain = builtin_kernels<double>("7-point");
+  const auto& instance =
+      cuda::resident_instance(*chain[0].definition, cuda::StencilNumbers::f64,
+                              cuda::resident_shape(make_layout({128, 128, 128}, Halo(1), 8), 8, h200));
   for (const int capability : {75, 90})
     EXPECT_GT(cuda::compile_anew(instance, cuda::architecture_for(capability, instance)).size(), 0u);
 }

@@ -104,19 +104,22 @@ struct Resident {
       cell(z, y, x) = from_others(from + place(z, y) + x);
     }
   }
-  // The neighbours' outermost points.
+  // The neighbours' outermost points: a warp for each row of them, whose end past the grid nobody reads.
   STENCIL_OP void fetch(const Storage* from) const {
-    const int nx = (int)w.nx;
+    const int packs = ((int)w.nx + POINTS - 1) / POINTS, lane = threadIdx.x % 32;
 #pragma unroll
     for (int side = 0; side < 4; ++side) {
       if (!has_neighbour(side)) continue;
       const bool high = side & 1, along_z = side < 2;
       const int rows = along_z ? b.ny : b.nz;
-      for (int i = threadIdx.x; i < rows * nx; i += THREADS) {
-        const int x = i % nx, k = i / nx;
+      for (int k = threadIdx.x / 32; k < rows; k += THREADS / 32) {
         const int z = along_z ? (high ? b.nz : -1) : k, y = along_z ? k : (high ? b.ny : -1);
-        const Index Z = (b.z + z + w.nz) % w.nz, Y = (b.y + y + w.ny) % w.ny;
-        cell(z, y, x) = from_others(from + Z * w.plane + Y * w.row + x);
+        const Index Z = b.z + z < 0 ? w.nz - 1 : b.z + z == w.nz ? 0 : b.z + z;
+        const Index Y = b.y + y < 0 ? w.ny - 1 : b.y + y == w.ny ? 0 : b.y + y;
+        const Storage* const source = from + Z * w.plane + Y * w.row;
+        for (int i = lane; i < packs; i += 32)
+          *(Pack<Storage, POINTS>*)&cell(z, y, i * POINTS) =
+              from_others((const Pack<Storage, POINTS>*)(source + i * POINTS));
       }
     }
   }
@@ -133,11 +136,11 @@ struct Resident {
       const bool high = side & 1, along_z = side < 2;
       const int rows = along_z ? b.ny : b.nz, n = along_z ? b.nz : b.ny;
       const int outside = high ? n : -1, here = high ? n - 1 : 0, inner = n == 1 ? 0 : high ? n - 2 : 1;
-      for (int i = threadIdx.x; i < rows * nx; i += THREADS) {
-        const int x = i % nx, k = i / nx;
-        const auto at = [&](int j) -> Storage& { return along_z ? cell(j, k, x) : cell(k, j, x); };
-        at(outside) = past_face(code, at(here), at(inner), r.add[side]);
-      }
+      for (int k = threadIdx.x / 32; k < rows; k += THREADS / 32)
+        for (int x = threadIdx.x % 32; x < nx; x += 32) {
+          const auto at = [&](int j) -> Storage& { return along_z ? cell(j, k, x) : cell(k, j, x); };
+          at(outside) = past_face(code, at(here), at(inner), r.add[side]);
+        }
     }
 #pragma unroll
     for (int side = 4; side < 6; ++side) {

@@ -19,22 +19,16 @@ using stencil::multigrid::GradientStep;
 
 // As in multigrid.cu.
 constexpr Index block_x = 64, block_y = 4, row_warps = 8;
-constexpr unsigned sum_threads = 1024, most_team_levels = 40;
-constexpr Index tile_rows = 24, tile_columns = 32, tile_slots = 8, tile_lines = 8;
-template <class T>
-struct Omegas {
-  T of[4];
-};
+constexpr unsigned sum_threads = 1024, team = 256, most_team_levels = 40;
 struct TeamKind {
   int sweeps, symmetric;
 };
 
 template <class T>
-const KernelInstance& instance(bool clusters) {
-  const std::string real = std::is_same_v<T, float> ? "REAL=float" : "REAL=double";
-  static const KernelInstance one{&multigrid_source, {real, "CLUSTER=1"}},
-      eight{&multigrid_source, {real, "CLUSTER=8"}, 90};
-  return clusters ? eight : one;
+const KernelInstance& instance() {
+  static const KernelInstance one{&multigrid_source,
+                                  {std::is_same_v<T, float> ? "REAL=float" : "REAL=double"}};
+  return one;
 }
 
 Index blocks_of(Index count, Index size) { return (count + size - 1) / size; }
@@ -49,17 +43,14 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
         store_(std::move(store)),
         context_(store_->gpu()),
         device_{DeviceKind::cuda, context_.index()},
-        instance_(instance<T>(false)),
+        instance_(instance<T>()),
         work_(store_->borrow(gradients)),
         l_(work_->levels[0]) {
-    // One block has the coarsest levels alone; a cluster shares more among its blocks.
-    const bool clusters = context_.facts().capability >= 90;
-    const Index most = std::min<Index>(multigrid_ways().coarse_cells, clusters ? Index{1} << 20 : 4096);
+    const Index most = std::min(multigrid_ways().coarse_cells, Index{1} << 20);
     const std::size_t count = work_->levels.size();
     while (first_coarse_ + 1 < count &&
            (state.levels[first_coarse_].layout.cells() > most || count - first_coarse_ > most_team_levels))
       ++first_coarse_;
-    clusters_ = clusters && state.levels[first_coarse_].layout.cells() > 4096;
   }
   ~DeviceEngine() override { store_->give_back(std::move(work_)); }
 
@@ -206,43 +197,12 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
       if (l.periodic[a]) cells += 2 * Index{l.n[(a + 1) % 3]} * l.n[(a + 2) % 3];
     if (cells > 0) start("fill_outside", {static_cast<unsigned>(blocks_of(cells, 256))}, {256}, l, field);
   }
-  /// Whether half-sweeps of a level go in one pass.
-  bool is_fused(const Level& l) const {
-    const Index cells = Index{l.n[0]} * l.n[1] * l.n[2];
-    return cells >= multigrid_ways().fused_cells && !l.is_weighted && !l.periodic[0] && !l.periodic[1] &&
-           !l.periodic[2] && tile_bytes(4) <= context_.facts().shared_memory_bytes;
-  }
-  static std::size_t tile_bytes(Index steps) {
-    return static_cast<std::size_t>(tile_slots * tile_rows * 2 * (tile_columns + steps)) * sizeof(T);
-  }
-  /// Two or four half-sweeps from u into `other`; these then change places.
-  void sweep(Level& l, T*& other, bool red, const Omegas<T>& omegas, Index steps) const {
-    const Index tiles = blocks_of((l.n[2] + 1) / 2, tile_columns) * blocks_of(l.n[1], tile_rows - 2 * steps);
-    // As many blocks as two for each multiprocessor, unless planes are computed twice too often.
-    const Index most =
-        std::max<Index>(1, std::min<Index>(2 * context_.facts().multiprocessors / tiles, l.n[0] / 16));
-    const Index depth = blocks_of(l.n[0], most);
-    launch(context_, instance_, steps == 4 ? "sweep_4" : "sweep_2",
-           {static_cast<unsigned>(tiles * blocks_of(l.n[0], depth))},
-           {static_cast<unsigned>(tile_columns + steps), static_cast<unsigned>(tile_lines)},
-           tile_bytes(steps), static_cast<const Level&>(l), other, static_cast<int>(!red), omegas,
-           static_cast<int>(depth));
-    std::swap(l.u, other);
-  }
   /// As in stencil/multigrid/cycle.cpp.
-  void smooth(Level& l, T*& other, const CycleKind& kind, bool before) const {
-    const bool fused = is_fused(l);
-    Omegas<T> omegas{};
+  void smooth(const Level& l, const CycleKind& kind, bool before) const {
     const T omega = kind.symmetric || l.colours_meet ? T(1) : T(1.3);
     for (int half = 0; half < 2 * kind.sweeps; ++half) {
       const bool red = (half % 2 == 0) != (kind.symmetric && !before);
       const bool last = before && half == 2 * kind.sweeps - 1;
-      if (fused) {
-        const int left = 2 * kind.sweeps - half / 4 * 4, steps = left >= 4 ? 4 : 2;
-        omegas.of[half % 4] = last ? T(1) : omega;
-        if (half % 4 == steps - 1) sweep(l, other, !red, omegas, steps);
-        continue;
-      }
       fill(l, l.u);
       constexpr Index wide = 16 / sizeof(T);
       by_points(l, blocks_of((l.n[2] + 1) / 2, wide), l.is_weighted ? "relax_weighted" : "relax",
@@ -250,29 +210,23 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
     }
   }
   void v_cycle(const CycleKind& kind) const {
-    std::vector<Level> levels = work_->levels;
-    std::vector<T*> others(levels.size(), nullptr);
     for (std::size_t k = 0; k < first_coarse_; ++k) {
-      Level& l = levels[k];
-      const Level& c = levels[k + 1];
-      if (is_fused(l)) others[k] = store_->spare(*work_, k);
-      smooth(l, others[k], kind, true);
+      const Level &l = work_->levels[k], &c = work_->levels[k + 1];
+      smooth(l, kind, true);
       fill(l, l.u);
       start("to_coarse",
             {static_cast<unsigned>(blocks_of(c.n[2], block_x) * blocks_of(Index{c.n[0]} * c.n[1], block_y))},
             {block_x, block_y}, l, c);
     }
-    launch(context_, instance<T>(clusters_), "coarse_cycle", {clusters_ ? 8u : 1u},
-           {clusters_ ? 512u : 1024u}, 0, reinterpret_cast<const Level*>(work_->level_table.get()),
-           static_cast<int>(first_coarse_), static_cast<int>(work_->levels.size() - first_coarse_),
-           TeamKind{kind.sweeps, kind.symmetric});
+    start("coarse_cycle", {1}, {team}, reinterpret_cast<const Level*>(work_->level_table.get()),
+          static_cast<int>(first_coarse_), static_cast<int>(work_->levels.size() - first_coarse_),
+          TeamKind{kind.sweeps, kind.symmetric});
     for (std::size_t k = first_coarse_; k-- > 0;) {
-      Level& l = levels[k];
-      const Level& c = levels[k + 1];
+      const Level &l = work_->levels[k], &c = work_->levels[k + 1];
       fill(c, c.u);
       by_points(l, c.n[2], "correct", c, static_cast<int>(kind.symmetric),
                 static_cast<int>(!kind.symmetric || l.colours_meet));
-      smooth(l, others[k], kind, false);  // as many passes as on the way down: u is where it was
+      smooth(l, kind, false);
     }
   }
 
@@ -282,7 +236,6 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
     if (!multigrid_ways().use_graph || recording(context_) != nullptr) return issue();
     std::array<int, 4> key = what;
     key[3] += 2 * static_cast<int>(first_coarse_);
-    key[0] += 4 * static_cast<int>(std::min<Index>(multigrid_ways().fused_cells, 1 << 28));
     const auto found = work_->graphs.find(key);
     if (found == work_->graphs.end()) {
       issue();
@@ -307,7 +260,6 @@ class DeviceEngine final : public stencil::multigrid::Engine<T> {
   std::unique_ptr<MultigridWork<T>> work_;
   const Level& l_;
   std::size_t first_coarse_ = 0;
-  bool clusters_ = false;
 };
 
 }  // namespace
@@ -330,9 +282,7 @@ MultigridWays& multigrid_ways() {
   return ways;
 }
 
-std::vector<KernelInstance> multigrid_kernel_instances() {
-  return {instance<float>(false), instance<double>(false), instance<float>(true), instance<double>(true)};
-}
+std::vector<KernelInstance> multigrid_kernel_instances() { return {instance<float>(), instance<double>()}; }
 
 #define SPINLOOM_INSTANTIATE(T)                                                     \
   template std::unique_ptr<stencil::multigrid::Engine<T>> make_multigrid_engine<T>( \

@@ -1,6 +1,6 @@
 // Multigrid for Poisson's equation: what src/stencil/multigrid/passes.cpp does, to the bit. Fields lie as there: the even
 // points of a row in one run of memory, the odd ones in another, a cell of zeros (or the other end of a periodic axis) all
-// round. REAL is float or double; CLUSTER blocks go through the coarse levels together.
+// round. REAL is float or double.
 
 typedef long long Index;
 
@@ -263,115 +263,6 @@ extern "C" __global__ void __launch_bounds__(block_x* block_y) subtract(Level l,
   field[here] += mul((REAL)-1, from[here]);
 }
 
-// ---- Several half-sweeps in one pass, from u into another field: a block goes through the planes of its tile, each
-// half-sweep a plane behind the one before, and computes the rim twice. For levels without weights or periodic axes.
-
-constexpr int tile_rows = 24, tile_columns = 32, tile_slots = 8, tile_lines = 8;  // of half rows; a ring of planes
-struct Omegas {
-  REAL of[4];
-};
-
-template <int bytes>
-__device__ inline void copy_async(void* to, const void* from) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
-               "n"(bytes)
-               : "memory");
-#else
-  for (int i = 0; i < bytes / 4; ++i) reinterpret_cast<int*>(to)[i] = reinterpret_cast<const int*>(from)[i];
-#endif
-}
-__device__ inline void await_copies() {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-template <int steps>
-__device__ inline void sweep_tile(const Level& l, REAL* out, int black, const Omegas& omega, int depth) {
-  constexpr int rim = steps / 2, columns = tile_columns + 2 * rim, rows = tile_rows, height = rows - 2 * steps,
-                turns = rows / tile_lines;
-  extern __shared__ int4 tile_bytes[];
-  REAL* const ring = reinterpret_cast<REAL*>(tile_bytes);
-  const int tiles_x = ((l.n[2] + 1) / 2 + tile_columns - 1) / tile_columns, tiles_y = (l.n[1] + height - 1) / height;
-  const int c0 = blockIdx.x % tiles_x * tile_columns, y0 = blockIdx.x / tiles_x % tiles_y * height;
-  const int z0 = blockIdx.x / tiles_x / tiles_y * depth, z1 = min(z0 + depth, l.n[0]);
-  const int c = c0 - rim + (int)threadIdx.x;
-  const auto spot = [&](int z, int row, int parity) {
-    return ((((z & (tile_slots - 1)) * rows + row) * 2 + parity) * columns) + (int)threadIdx.x;
-  };
-  const auto fetch = [&](int z) {
-    if (z < -1 || z > l.n[0] || z > z1 + steps - 1) return;
-    constexpr int pieces = columns / rim;
-    for (int i = threadIdx.y * columns + threadIdx.x; i < rows * 2 * pieces; i += columns * tile_lines) {
-      const int piece = i % pieces, parity = i / pieces & 1, row = i / pieces / 2, y = y0 - steps + row;
-      if (y < -1 || y > l.n[1] || c0 + (piece - 1) * rim >= l.half) continue;
-      copy_async<rim * (int)sizeof(REAL)>(
-          ring + (((z & (tile_slots - 1)) * rows + row) * 2 + parity) * columns + piece * rim,
-          l.u + at(l, z, y, parity) + c0 - rim + piece * rim);
-    }
-  };
-  fetch(z0 - steps);
-  for (int wave = z0 - steps; wave < z1 + steps; ++wave) {
-    // What comes is awaited by all, and the plane behind it is under way meanwhile.
-    REAL f[steps][turns];
-#pragma unroll
-    for (int s = 0; s < steps; ++s)
-#pragma unroll
-      for (int k = 0; k < turns; ++k) {
-        const int z = wave - 1 - s, row = threadIdx.y + k * tile_lines, y = y0 - steps + row;
-        const int parity = (z + y + black + s) & 1;
-        f[s][k] = 0;
-        if (z >= 0 && z < l.n[0] && y >= 0 && y < l.n[1] && c >= 0 && c < points(l, parity))
-          f[s][k] = l.f[at(l, z, y, parity) + c];
-      }
-    await_copies();
-    __syncthreads();
-    fetch(wave + 1);
-#pragma unroll
-    for (int s = 0; s < steps; ++s) {
-      const int z = wave - 1 - s, reach = steps - 1 - s;
-      if (z >= max(0, z0 - reach) && z < min(l.n[0], z1 + reach)) {
-#pragma unroll
-        for (int k = 0; k < turns; ++k) {
-          const int row = threadIdx.y + k * tile_lines, y = y0 - steps + row;
-          const int parity = (z + y + black + s) & 1, x = 2 * c + parity;
-          if (y < max(0, y0 - reach) || y >= min(l.n[1], y0 + height + reach) || x < max(0, 2 * c0 - reach) ||
-              x >= min(l.n[2], 2 * (c0 + tile_columns) + reach))
-            continue;
-          const REAL inverse = l.inverse[diagonal_of(l, 0, z, y, parity, c)];
-          REAL* const own = ring + spot(z, row, parity);
-          const REAL* const beside = ring + spot(z, row, 1 - parity) - (1 - parity);
-          const REAL sum =
-              (f[s][k] + mul(l.coupling[2], beside[0] + beside[1])) +
-              (mul(l.coupling[1], own[-2 * columns] + own[2 * columns]) +
-               mul(l.coupling[0], ring[spot(z - 1, row, parity)] + ring[spot(z + 1, row, parity)]));
-          const REAL value = mul(inverse, sum);
-          if (inverse != 0) *own = omega.of[s] == 1 ? value : *own + mul(omega.of[s], value - *own);
-        }
-      }
-      __syncthreads();
-    }
-    const int z = wave - steps;
-    if (z < z0 || z >= z1 || (int)threadIdx.x < rim || (int)threadIdx.x >= columns - rim) continue;
-    for (int row = steps + threadIdx.y; row < rows - steps; row += tile_lines) {
-      const int y = y0 - steps + row;
-      if (y >= l.n[1]) continue;
-#pragma unroll
-      for (int parity = 0; parity < 2; ++parity)
-        if (c < points(l, parity)) out[at(l, z, y, parity) + c] = ring[spot(z, row, parity)];
-    }
-  }
-}
-extern "C" __global__ void __launch_bounds__((tile_columns + 2) * tile_lines)
-    sweep_2(Level l, REAL* out, int black, Omegas omega, int depth) {
-  sweep_tile<2>(l, out, black, omega, depth);
-}
-extern "C" __global__ void __launch_bounds__((tile_columns + 4) * tile_lines)
-    sweep_4(Level l, REAL* out, int black, Omegas omega, int depth) {
-  sweep_tile<4>(l, out, black, omega, depth);
-}
-
 // ---- Sums: sixteen lanes for each half row and a warp for each row, then all rows by one block, in the host's order.
 
 /// Calls body(parity, i) for every point of this warp's row, of two halves side by side; the sum of the values returned.
@@ -496,23 +387,15 @@ extern "C" __global__ void __launch_bounds__(block_x* block_y)
   value = part == 0 ? (REAL)0 : (REAL)((double)value - (means == nullptr ? 0.0 : means[label == nullptr ? 0 : part]));
 }
 
-// ---- All coarse levels at once, by the blocks of one cluster (or one block).
+// ---- All coarse levels at once, by one block, whose fields stay in its level 1 cache.
 
-constexpr int team_block = CLUSTER > 1 ? 512 : 1024, team_size = CLUSTER * team_block, most_levels = 40;
+constexpr int team = 256, most_levels = 40;
 
-__device__ inline void meet() {
-#if CLUSTER > 1
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-#else
-  __syncthreads();
-#endif
-}
-
-/// Calls body(z, y, i) for `length` points of every row, shared among the team.
+/// Calls body(z, y, i) for `length` points of every row, shared among the block.
 template <class Body>
 __device__ inline void for_points(const Level& l, int length, Body body) {
   const int count = l.n[0] * l.n[1] * length;
-  for (int k = blockIdx.x * team_block + threadIdx.x; k < count; k += team_size) {
+  for (int k = threadIdx.x; k < count; k += team) {
     const int row = k / length, z = row / l.n[1];
     body(z, row - z * l.n[1], k - row * length);
   }
@@ -520,8 +403,8 @@ __device__ inline void for_points(const Level& l, int length, Body body) {
 __device__ inline void fill(const Level& l) {
   if (!wraps(l)) return;
   const Index count = outside_cells(l);
-  for (Index k = blockIdx.x * team_block + threadIdx.x; k < count; k += team_size) fill_cell(l, l.u, k);
-  meet();
+  for (Index k = threadIdx.x; k < count; k += team) fill_cell(l, l.u, k);
+  __syncthreads();
 }
 __device__ inline void team_relax(const Level& l, int black, REAL omega) {
   fill(l);
@@ -529,7 +412,7 @@ __device__ inline void team_relax(const Level& l, int black, REAL omega) {
     const int parity = (z + y + black) & 1;
     if (i < points(l, parity)) relax_point(l, z, y, parity, i, omega);
   });
-  meet();
+  __syncthreads();
 }
 __device__ inline void team_smooth(const Level& l, const CycleKind& kind, bool before) {
   const REAL omega = kind.symmetric || l.colours_meet ? (REAL)1 : (REAL)1.3;
@@ -539,14 +422,11 @@ __device__ inline void team_smooth(const Level& l, const CycleKind& kind, bool b
   }
 }
 
-extern "C" __global__ void __launch_bounds__(team_block)
-#if CLUSTER > 1
-    __cluster_dims__(CLUSTER, 1, 1)
-#endif
-        coarse_cycle(const Level* all, int first, int count, CycleKind kind) {
+extern "C" __global__ void __launch_bounds__(team)
+    coarse_cycle(const Level* all, int first, int count, CycleKind kind) {
   __shared__ Level levels[most_levels];
   const int words = count * (int)(sizeof(Level) / 4);
-  for (int i = threadIdx.x; i < words; i += team_block)
+  for (int i = threadIdx.x; i < words; i += team)
     reinterpret_cast<int*>(levels)[i] = reinterpret_cast<const int*>(all + first)[i];
   __syncthreads();
   for (int k = 0; k + 1 < count; ++k) {
@@ -554,7 +434,7 @@ extern "C" __global__ void __launch_bounds__(team_block)
     team_smooth(l, kind, true);
     fill(l);
     for_points(c, c.n[2], [&](int z, int y, int x) { sum_residuals(l, c, z, y, x); });
-    meet();
+    __syncthreads();
   }
   team_relax(levels[count - 1], 0, (REAL)1);  // one cell
   for (int k = count - 2; k >= 0; --k) {
@@ -564,7 +444,7 @@ extern "C" __global__ void __launch_bounds__(team_block)
       if (((z + y + x) & 1) == 0 || !kind.symmetric || l.colours_meet)
         l.u[place(l, z, y, x)] += correction(l, c, z, y, x, kind.symmetric);
     });
-    meet();
+    __syncthreads();
     team_smooth(l, kind, false);
   }
 }

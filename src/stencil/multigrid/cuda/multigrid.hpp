@@ -15,8 +15,7 @@ std::unique_ptr<stencil::multigrid::Engine<T>> make_multigrid_engine(
 
 /// How cycles are carried out, which changes no bit. For tests and measurements.
 struct MultigridWays {
-  Index coarse_cells = 4096;           ///< levels of so many cells are done by one kernel
-  Index fused_cells = Index{1} << 18;  ///< levels of so many and more take several half-sweeps in one pass
+  Index coarse_cells = 512;  ///< levels of so many cells are done by one kernel
   bool use_graph = true;
 };
 MultigridWays& multigrid_ways();

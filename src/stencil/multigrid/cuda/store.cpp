@@ -136,19 +136,6 @@ std::unique_ptr<MultigridWork<T>> MultigridStore<T>::borrow(bool gradients) {
 }
 
 template <class T>
-T* MultigridStore<T>::spare(MultigridWork<T>& work, std::size_t level) const {
-  work.spare.resize(levels_.size());
-  auto& field = work.spare[level];
-  if (!field) {
-    refuse_to_record(context_, "memory for multigrid that is not there yet");
-    const std::size_t bytes = static_cast<std::size_t>(state_.levels[level].layout.size) * sizeof(T);
-    field = context_.memory().allocate(bytes);
-    cuda::zero_bytes(field.get(), {DeviceKind::cuda, context_.index()}, bytes);
-  }
-  return reinterpret_cast<T*>(field.get());
-}
-
-template <class T>
 void MultigridStore<T>::give_back(std::unique_ptr<MultigridWork<T>> work) {
   const std::lock_guard lock(guard_);
   idle_.push_back(std::move(work));

@@ -36,8 +36,7 @@ template <class T>
 struct MultigridWork {
   std::vector<MultigridLevel<T>> levels;
   std::shared_ptr<std::byte> fields, more, level_table, rows, numbers, chunk_sums, means, told;
-  T *x = nullptr, *p = nullptr, *q = nullptr;     ///< of the finest level, in `more`
-  std::vector<std::shared_ptr<std::byte>> spare;  ///< of levels that are smoothed from one field into another
+  T *x = nullptr, *p = nullptr, *q = nullptr;  ///< of the finest level, in `more`
   std::map<std::array<int, 4>, std::unique_ptr<Graph>> graphs;
 };
 
@@ -51,8 +50,6 @@ class MultigridStore {
   MultigridStore(Context& context, const State& state);
 
   std::unique_ptr<MultigridWork<T>> borrow(bool gradients);
-  /// Another u of a level, made at first use.
-  T* spare(MultigridWork<T>& work, std::size_t level) const;
   void give_back(std::unique_ptr<MultigridWork<T>> work);
 
   Context& gpu() const { return context_; }
