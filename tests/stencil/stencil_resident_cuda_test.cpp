@@ -45,6 +45,29 @@ void expect_reference(const std::vector<Kernel<T>>& chain, const std::vector<dou
     }
 }
 
+/// One step at a time, which has the reference's bits, on a grid that the reference would take long for.
+template <class T>
+void expect_gather(const Shape& shape) {
+  const Problem<T> problem{
+      builtin_kernels<T>("7-point"),
+      shape,
+      {std::pair{neumann(0.125), clamp()}, {periodic(), periodic()}, {reflect(), dirichlet(0.5)}},
+      {0.4, 0.1},
+      130,
+      5};
+  std::vector<std::vector<Grid<T>>> back;
+  for (const char* schedule : {"cuda gather", "cuda resident"}) {
+    std::vector<Grid<T>> there;
+    for (Grid<T>& grid : problem.make_grids()) there.push_back(grid.on(gpu));
+    Stepper<T> stepper(problem.chain, problem.bind(there), parse_schedule(schedule));
+    for (int p = 0; p < 2; ++p) stepper.set(p, problem.params[std::size_t(p)]);
+    stepper.run(problem.steps);
+    back.emplace_back();
+    for (const Grid<T>& grid : there) back.back().push_back(grid.on(Device{}));
+  }
+  expect_equal(back[1], back[0], spinloom::to_string(shape));
+}
+
 TEST(StencilResidentCuda, HasTheBitsOfTheReference) {
   SPINLOOM_NEEDS(gpu);
   const std::vector<Shape> shapes = {{1, 1, 1}, {2, 3, 5}, {9, 17, 67}, {48, 41, 130}};
@@ -60,8 +83,8 @@ TEST(StencilResidentCuda, TakesCoefficientsAndGridsThatFillTheChip) {
                     "u(0,-1,0) + k(1,0,0) * u(1,0,0) - 5 * u(-1,0,0))")
           .definition)};
   expect_reference(own, {0.1}, {{12, 19, 35}}, 8);
-  expect_reference(builtin_kernels<double>("7-point"), {0.4, 0.1}, {{128, 128, 128}}, 5);
-  expect_reference(builtin_kernels<float>("7-point"), {0.4, 0.1}, {{60, 50, 700}}, 5);
+  expect_gather<double>({128, 128, 128});
+  expect_gather<float>({60, 50, 700});
 }
 
 TEST(StencilResidentCuda, RefusesInASentence) {
