@@ -18,7 +18,7 @@ const std::vector<Bench>& benches() {
        takes_matrix | takes_patch | runs_on_gpu, bench_nlm},
       {"stencil", "stencil sweeps and temporal blocking against the speed of memory",
        takes_matrix | takes_stencil | runs_on_gpu, bench_stencil},
-      {"poisson", "a Poisson problem solved by multigrid, and a cycle's cost in plain sweeps", takes_matrix,
+      {"poisson", "a Poisson problem solved by multigrid, and a cycle's cost in plain sweeps", takes_matrix | runs_on_gpu,
        bench_poisson},
       {"ranks",
        "a grid shared by the processes of mpirun against as many threads; on GPUs a block of --matrix for "

@@ -6,7 +6,9 @@
 #include "harness.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/array.hpp"
+#include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "spinloom/runtime/transfer.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/poisson.hpp"
 #include "spinloom/stencil/stepper.hpp"
@@ -56,8 +58,46 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
+/// Seconds of a cycle by itself: what a solve of more cycles takes longer. With the speed of a copy in the same rounds,
+/// and the share of it that a cycle which read u and f and wrote u once on its way down and once up would have.
 template <class T>
-Json bench_case(const std::string& name, const Shape& shape, double tolerance, int rounds) {
+void measure_cycle(const st::Multigrid<T>& m, View<const T> f, View<T> u, bool by_gradients, int rounds,
+                   Json& figure) {
+  using Method = st::PoissonOptions::Method;
+  st::PoissonOptions options;
+  options.tolerance = 0;
+  options.method = by_gradients ? Method::conjugate_gradients : Method::cycles;
+  const auto seconds_of = [&](int cycles) {
+    options.cycles = cycles;
+    zero_bytes(reinterpret_cast<std::byte*>(u.data), u.device, std::size_t(u.size()) * sizeof(T));
+    return time_once([&] {
+             m.solve(f, options, u);
+             synchronize(u.device);
+           })
+        .seconds;
+  };
+  const Index copied = Index{1} << 29;
+  const auto from = Array<std::byte>::zeros({copied}, u.device);
+  Array<std::byte> to({copied}, u.device);
+  std::vector<double> cycles, rates;
+  for (int round = -1; round < rounds; ++round) {
+    const double few = seconds_of(1), more = seconds_of(4);
+    const double copy = time_once([&] {
+                          transfer<std::byte>(from.view(), to.view());
+                          synchronize(u.device);
+                        }).seconds;
+    if (round < 0) continue;
+    cycles.push_back((more - few) / 3);
+    rates.push_back(2 * double(copied) / copy);
+  }
+  const double cycle = median(cycles), bytes = 50.0 / 8 * sizeof(T) * 8 / 7 * double(f.size());
+  figure["cycle_seconds"] = cycle;
+  figure["copy_bytes_per_second"] = median(rates);
+  figure["share_of_floor"] = bytes / median(rates) / cycle;
+}
+
+template <class T>
+Json bench_case(const std::string& name, const Shape& shape, double tolerance, int rounds, Device device) {
   st::PoissonProblem<T> p;
   p.shape = shape;
   const bool is_neumann = name != "dirichlet";
@@ -78,25 +118,43 @@ Json bench_case(const std::string& name, const Shape& shape, double tolerance, i
   std::vector<double> setup{time_once([&] { st::Multigrid<T> once(p); }).seconds};
   const st::Multigrid<T> m(std::move(p));
   st::PoissonResult result;
+  const bool on_gpu = device.kind == DeviceKind::cuda;
+  Array<T> f_there, u_there;
+  if (on_gpu) {
+    f_there = Array<T>::copy_of(std::as_const(f).view(), device);
+    u_there = Array<T>::zeros(shape, device);
+  }
+  const View<const T> right = on_gpu ? std::as_const(f_there).view() : std::as_const(f).view();
+  const View<T> solution = on_gpu ? u_there.view() : u.view();
   const auto solve = [&] {
-    std::fill(u.begin(), u.end(), T(0));
-    return time_once([&] { result = m.solve(f.view(), {.tolerance = tolerance}, u.view()); }).seconds;
+    zero_bytes(reinterpret_cast<std::byte*>(solution.data), device, std::size_t(solution.size()) * sizeof(T));
+    synchronize(device);
+    return time_once([&] {
+             result = m.solve(right, {.tolerance = tolerance}, solution);
+             synchronize(device);
+           })
+        .seconds;
   };
   solve();
+  if (on_gpu) transfer<T>(std::as_const(u_there).view(), u.view());
   const double residual = plain_residual<T>(shape, mask, is_neumann, f, u);
   if (!result.converged || !(residual <= 1.1 * tolerance + 10 * std::numeric_limits<T>::epsilon()))
     throw NotConverged(
         fmt::format("bench poisson: {} left a residual of {:.2e}: {}", name, residual, result.reason));
 
   const auto kernels = st::builtin_kernels<T>("7-point");
-  st::Grid<T> grid(shape, st::Halo(kernels[0].view().reach()), st::dirichlet(1));
+  st::Grid<T> grid(shape, st::Halo(kernels[0].view().reach()), st::dirichlet(1), device);
   grid.fill([](Index z, Index y, Index x) { return T(1 + 0.01 * double((7 * z + 3 * y + x) % 101)); });
-  st::Stepper<T> sweep(kernels, {grid}, st::parse_schedule("sweep rows=64 planes=4 stream prefetch"));
+  st::Stepper<T> sweep(kernels, {grid},
+                       st::parse_schedule(on_gpu ? "cuda" : "sweep rows=64 planes=4 stream prefetch"));
   sweep.set(0, 0.4);
   sweep.set(1, 0.1);
   std::vector<double> seconds, sweeps, ratios;
   for (int round = -1; round < rounds; ++round) {
-    const double one = solve(), four = time_once([&] { sweep.run(4); }).seconds;
+    const double one = solve(), four = time_once([&] {
+                                         sweep.run(4);
+                                         synchronize(device);
+                                       }).seconds;
     if (round < 0) continue;
     seconds.push_back(one);
     sweeps.push_back(four / 4);
@@ -105,21 +163,23 @@ Json bench_case(const std::string& name, const Shape& shape, double tolerance, i
   double answer = 0;
   for (Index i = 0; i < f.size(); ++i) answer += double(u[i]) * double(f[i]);
   const auto [low, high] = std::minmax_element(seconds.begin(), seconds.end());
-  return {{"name", name},
-          {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
-          {"size", shape},
-          {"threads", thread_count()},
-          {"tolerance", tolerance},
-          {"seconds", median(seconds)},
-          {"spread", (*high - *low) / median(seconds)},
-          {"repetitions", rounds},
-          {"setup_seconds", setup[0]},
-          {"cycles", result.cycles},
-          {"residual", residual},
-          {"seconds_per_cycle", median(seconds) / double(std::max(1, result.cycles))},
-          {"sweep_seconds", median(sweeps)},
-          {"sweeps_per_cycle", median(ratios)},
-          {"answer", answer}};
+  Json figure{{"name", name},
+              {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
+              {"size", shape},
+              {"threads", thread_count()},
+              {"tolerance", tolerance},
+              {"seconds", median(seconds)},
+              {"spread", (*high - *low) / median(seconds)},
+              {"repetitions", rounds},
+              {"setup_seconds", setup[0]},
+              {"cycles", result.cycles},
+              {"residual", residual},
+              {"seconds_per_cycle", median(seconds) / double(std::max(1, result.cycles))},
+              {"sweep_seconds", median(sweeps)},
+              {"sweeps_per_cycle", median(ratios)},
+              {"answer", answer}};
+  if (on_gpu) measure_cycle<T>(m, right, solution, !mask.empty(), rounds, figure);
+  return figure;
 }
 
 }  // namespace
@@ -132,11 +192,13 @@ BenchResult bench_poisson(const BenchRequest& request) {
   BenchResult result;
   result.columns = {"name",   "dtype",    "seconds",           "spread",          "setup_seconds",
                     "cycles", "residual", "seconds_per_cycle", "sweeps_per_cycle"};
+  if (request.device.kind == DeviceKind::cuda)
+    result.columns.insert(result.columns.end(), {"cycle_seconds", "share_of_floor"});
   for (const char* name : {"dirichlet", "neumann", "ball"}) {
     if (request.progress) request.progress("poisson", double(result.figures.size()) / 4, name);
-    result.figures.push_back(bench_case<double>(name, shape, 1e-8, rounds));
+    result.figures.push_back(bench_case<double>(name, shape, 1e-8, rounds, request.device));
   }
   if (request.progress) request.progress("poisson", 0.75, "single precision");
-  result.figures.push_back(bench_case<float>("dirichlet", shape, 1e-5, rounds));
+  result.figures.push_back(bench_case<float>("dirichlet", shape, 1e-5, rounds, request.device));
   return result;
 }

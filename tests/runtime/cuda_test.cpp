@@ -15,6 +15,7 @@
 #include "spinloom/ops/vector_ops.hpp"
 #include "spinloom/runtime/transfer.hpp"
 #include "stencil/cuda/finite_difference.hpp"
+#include "stencil/multigrid/cuda/multigrid.hpp"
 
 namespace spinloom {
 namespace {
@@ -80,6 +81,7 @@ TEST(CudaKernels, EachListedInstanceCompilesForEveryArchitectureThatItServes) {
   for (auto& instance : cuda::difference_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::phantom_kernel_instances()) all.push_back(instance);
   for (auto& instance : cuda::nlm_kernel_instances()) all.push_back(instance);
+  for (auto& instance : cuda::multigrid_kernel_instances()) all.push_back(instance);
   EXPECT_GE(all.size(), 10u);
   for (const auto& instance : all)
     for (const int capability : {75, 80, 90}) {

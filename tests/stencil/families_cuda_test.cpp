@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "devices.hpp"
+#include "spinloom/runtime/array.hpp"
 #include "spinloom/stencil/builtin.hpp"
+#include "spinloom/stencil/poisson.hpp"
 #include "stencil/harness.hpp"
 
 /// As tests/families_cuda_test.cpp.
@@ -44,6 +46,32 @@ TEST(CudaFamilyStencil, SeveralStepsInOnePass) {
                       {periodic(), periodic()});
   expect_bits<float>("red-black", {6, 18, 35}, "cuda overlapped", {0.5});
   expect_bits<float>("5-point", {40, 131}, "cuda overlapped", {0.4, 0.1});
+}
+
+TEST(CudaFamilyStencil, ManyStepsOnTheChip) {
+  SPINLOOM_NEEDS(gpu);
+  expect_bits<double>("7-point", {9, 12, 35}, "cuda resident steps=3", {0.4, 0.1}, {periodic(), periodic()});
+  expect_bits<float>("7-point", {9, 12, 35}, "cuda resident", {0.4, 0.1});
+}
+
+TEST(CudaFamilyStencil, MultigridCycles) {
+  SPINLOOM_NEEDS(gpu);
+  for (const bool masked : {false, true}) {
+    PoissonProblem<double> p;
+    p.shape = {12, 17, 22};
+    p.low = {neumann(0), dirichlet(1), masked ? neumann(0) : periodic()};
+    p.high = {neumann(0.5), neumann(0), p.low[2]};
+    for (Index i = 0; i < count(p.shape) && masked; ++i) p.mask.push_back(i % 7 != 3);
+    const Multigrid<double> m(p);
+    Array<double> f(p.shape), u = Array<double>::zeros(p.shape);
+    for (Index i = 0; i < f.size(); ++i) f[i] = double(i % 11) - 5;
+    const auto f_there = Array<double>::copy_of(std::as_const(f).view(), gpu);
+    auto u_there = Array<double>::zeros(p.shape, gpu);
+    m.solve(std::as_const(f).view(), {.cycles = 2}, u.view());
+    m.solve(f_there.view(), {.cycles = 2}, u_there.view());
+    const auto back = Array<double>::copy_of(std::as_const(u_there).view(), Device{});
+    EXPECT_EQ(std::memcmp(back.data(), u.data(), sizeof(double) * std::size_t(u.size())), 0);
+  }
 }
 
 }  // namespace

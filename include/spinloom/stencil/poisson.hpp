@@ -64,6 +64,8 @@ struct PoissonOptions {
 ///          face between coarse cells is the sum of the faces that it consists of, shortened by the distances; the red-
 ///          black relaxation is over-relaxed (Yavneh 1996, SIAM J. Sci. Comput. 17(1):180); residuals are summed,
 ///          corrections interpolated (Mohr & Wienands 2004, Comput. Vis. Sci. 7:129)
+/// Devices  solve() and the operators work where their arrays lie: on the host, or on a GPU, with the same bits. What a
+///          problem needs there is sent at first use
 /// Errors   ShapeError and ArgumentError for a problem that is none: axes other than 2 or 3, a spacing or screening
 ///          out of range, one periodic face, a mask or weights of another size, negative or not finite weights
 /// Threads  immutable, may be shared; scratch memory belongs to the call. Same bits for any number of threads.
@@ -73,7 +75,7 @@ class Multigrid {
   explicit Multigrid(PoissonProblem<Real> problem);
 
   /// Solves A u = f from the u passed in; zeros are a good start. Errors: ShapeError; ArgumentError for options out of
-  /// range or values that are not finite; Interrupted between passes.
+  /// range, values that are not finite, arrays on two devices; Interrupted between passes.
   PoissonResult solve(View<const Real> f, const PoissonOptions& options, View<Real> u) const;
   /// Real and imaginary part one after the other; boundary values belong to the real one. The result is that of the
   /// part that did worse.

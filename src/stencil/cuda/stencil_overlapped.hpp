@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/context.hpp"
 #include "spinloom/core/types.hpp"
+#include "stencil/cuda/stencil_pass.hpp"
 #include "stencil/cuda/stencil_text.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
@@ -41,17 +42,14 @@ std::optional<std::string> why_no_overlap(const std::vector<stencil::Definition>
 /// Several levels of a stencil in one pass over the grid, from the current arrays into the others: registers, shuffles and a
 /// little shared memory hold what lies between, and tiles compute their rims twice.
 template <class T>
-class OverlappedPass {
+class OverlappedPass final : public SeveralLevels<T> {
  public:
   /// Compiles the kernel for the plan's boundaries. Errors: ArgumentError for tiles that registers cannot hold.
   OverlappedPass(Context& context, const stencil::Plan<T>& plan);
-  /// Whether the boundaries are still those that it was made for.
-  bool suits(const stencil::Plan<T>& plan) const;
-  int levels() const { return shape_.levels; }
-  /// Advances by `levels`, at most levels(). `work` has the pointers.
-  void run(const StencilWork& work, int levels);
-  /// Results of the last pass become what the next one reads, and the other way round.
-  void turn(StencilWork& work) const;
+  bool suits(const stencil::Plan<T>& plan) const override;
+  int levels() const override { return shape_.levels; }
+  void run(const StencilWork& work, int levels) override;
+  void turn(StencilWork& work) const override;
 
  private:
   /// As in stencil_overlap.cuh.

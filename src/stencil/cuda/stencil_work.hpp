@@ -1,5 +1,6 @@
 #pragma once
 #include "runtime/cuda/driver.hpp"
+#include "spinloom/core/types.hpp"
 #include "spinloom/stencil/program.hpp"
 
 namespace spinloom::cuda {

@@ -94,6 +94,9 @@ struct Parts {
   Index count = 1;
   std::vector<char> is_singular;  ///< by label
   Index singular = 0;
+  /// The cells of singular parts, one part behind the other; part p's are those from first[p] to first[p + 1].
+  std::vector<unsigned> cells;
+  std::vector<Index> first;
 };
 template <class T>
 Parts find_parts(const PoissonProblem<T>& problem, const Level<T>& finest);

@@ -1,10 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "spinloom/core/error.hpp"
-#include "spinloom/runtime/threads.hpp"
-#include "stencil/multigrid/state.hpp"
+#include "stencil/multigrid/engine.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -22,19 +19,18 @@ class OnParts : public LinearOperator<T> {
   Shape range() const override { return s_->problem.shape; }
 
  protected:
-  /// Field `in` into field `out`, both of the finest level; `in` may be changed.
-  virtual void real_part(const Workspace<T>& work, T* in, T* out) const = 0;
-  const State& state() const { return *s_; }
+  /// Field f into field u; f may be changed.
+  virtual void real_part(const Engine<T>& e) const = 0;
 
  private:
+  bool takes(Device x, Device y) const override { return share_memory(x, y); }
   void do_forward(View<const Complex> x, View<Complex> y) const override {
     if (x.size() == 0) return;
-    const Workspace<T> work(s_->levels, *s_->cycles, 0);
-    const Level<T>& l = s_->levels[0];
+    const auto e = make_engine<T>(*s_, y.device, false);
     for (const Index part : {0, 1}) {
-      load(l, reinterpret_cast<const T*>(x.data) + part, 2, work.f(0));
-      real_part(work, work.f(0), work.u(0));
-      store(l, work.u(0), reinterpret_cast<T*>(y.data) + part, 2);
+      e->load(reinterpret_cast<const T*>(x.data) + part, 2, e->f());
+      real_part(*e);
+      e->store(e->u(), reinterpret_cast<T*>(y.data) + part, 2);
     }
   }
   void do_adjoint(View<const Complex> y, View<Complex> x) const override { do_forward(y, x); }
@@ -49,9 +45,7 @@ class PoissonOp final : public OnParts<T> {
   std::string name() const override { return "Poisson"; }
 
  private:
-  void real_part(const Workspace<T>&, T* in, T* out) const override {
-    apply(this->state().levels[0], in, out);
-  }
+  void real_part(const Engine<T>& e) const override { e.apply(e.f(), e.u()); }
 };
 
 template <class T>
@@ -62,13 +56,11 @@ class CycleOp final : public OnParts<T> {
   std::string name() const override { return "multigrid cycle"; }
 
  private:
-  void real_part(const Workspace<T>& work, T* in, T* out) const override {
-    const auto& s = this->state();
-    remove_means<T>(s, in);
-    parallel_blocks(s.levels[0].layout.size, Index{1} << 18,
-                    [&](Index begin, Index end, int) { std::fill(out + begin, out + end, T(0)); });
-    v_cycle<T>(s.levels, work, 0, {sweeps_, true}, nullptr);
-    remove_means<T>(s, out);
+  void real_part(const Engine<T>& e) const override {
+    e.remove_means(e.f());
+    e.zero(e.u());
+    e.cycle({sweeps_, true});
+    e.remove_means(e.u());
   }
   int sweeps_;
 };

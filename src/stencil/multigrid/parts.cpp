@@ -21,6 +21,20 @@ void join(std::vector<unsigned>& parent, Index a, Index b) {
     parent[ra] = rb;
 }
 
+/// Sorts the cells of singular parts by part.
+void list_cells(Parts& parts) {
+  const std::size_t labels = parts.is_singular.size();
+  parts.first.assign(labels + 1, 0);
+  for (const unsigned p : parts.label)
+    if (parts.is_singular[p]) ++parts.first[p + 1];
+  std::partial_sum(parts.first.begin(), parts.first.end(), parts.first.begin());
+  parts.cells.resize(static_cast<std::size_t>(parts.first.back()));
+  std::vector<Index> next(parts.first);
+  for (std::size_t c = 0; c < parts.label.size(); ++c)
+    if (const unsigned p = parts.label[c]; parts.is_singular[p])
+      parts.cells[static_cast<std::size_t>(next[p]++)] = static_cast<unsigned>(c);
+}
+
 }  // namespace
 
 template <class T>
@@ -80,6 +94,7 @@ Parts find_parts(const PoissonProblem<T>& problem, const Level<T>& finest) {
     }
   });
   for (const char s : parts.is_singular) parts.singular += s;
+  if (parts.singular > 0) list_cells(parts);
   return parts;
 }
 template Parts find_parts(const PoissonProblem<float>&, const Level<float>&);

@@ -281,10 +281,15 @@ void apply(const Level<T>& l, T* p, T* out) {
   });
 }
 
+double sum_of(const double* values, Index count) {
+  std::array<double, sum_lanes> part{};
+  for (Index i = 0; i < count; ++i) part[static_cast<std::size_t>(i % sum_lanes)] += values[i];
+  for (std::size_t half = sum_lanes / 2; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) part[l] += part[l + half];
+  return part[0];
+}
 double sum_of(const std::vector<double>& rows) {
-  double sum = 0;
-  for (const double r : rows) sum += r;
-  return sum;
+  return sum_of(rows.data(), static_cast<Index>(rows.size()));
 }
 
 template <class T>
@@ -297,6 +302,20 @@ double dot(const Level<T>& l, const T* a, const T* b) {
         const Index at = g.at(r / g.n[1], r % g.n[1], parity);
         sums[static_cast<std::size_t>(r)] += rows<T>().dot(g.points(parity), a + at, b + at);
       }
+  });
+  return sum_of(sums);
+}
+
+template <class T>
+double sum(const Level<T>& l, const T* a) {
+  const Layout& g = l.layout;
+  std::vector<double> sums(static_cast<std::size_t>(g.n[0] * g.n[1]));
+  const std::vector<T> ones(static_cast<std::size_t>(g.points(0)), T(1));
+  parallel_blocks(g.n[0] * g.n[1], grain_of(g), [&](Index begin, Index end, int) {
+    for (Index r = begin; r < end; ++r)
+      for (const int parity : {0, 1})
+        sums[static_cast<std::size_t>(r)] +=
+            rows<T>().dot(g.points(parity), a + g.at(r / g.n[1], r % g.n[1], parity), ones.data());
   });
   return sum_of(sums);
 }
@@ -318,6 +337,7 @@ void xpay(const Level<T>& l, const T* x, double alpha, T* y) {
   template void store(const Level<T>&, const T*, T*, Index);                                           \
   template void apply(const Level<T>&, T*, T*);                                                        \
   template double dot(const Level<T>&, const T*, const T*);                                            \
+  template double sum(const Level<T>&, const T*);                                                      \
   template void axpy(const Level<T>&, double, const T*, T*);                                           \
   template void xpay(const Level<T>&, const T*, double, T*);
 SPINLOOM_INSTANTIATE(float)

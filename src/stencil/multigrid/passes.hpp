@@ -42,9 +42,14 @@ void store(const Level<T>& level, const T* field, T* dense, Index stride);
 /// out = A p; p's outside is filled.
 template <class T>
 void apply(const Level<T>& level, T* p, T* out);
-/// In a fixed order.
+/// In a fixed order, the same on a GPU: sixteen sums along each half row, then those of the rows by sum_of().
 template <class T>
 double dot(const Level<T>& level, const T* a, const T* b);
+template <class T>
+double sum(const Level<T>& level, const T* a);
+/// Every value is added to one of so many sums by turns, and these by halves.
+constexpr Index sum_lanes = 1024;
+double sum_of(const double* values, Index count);
 double sum_of(const std::vector<double>& rows);
 template <class T>
 void axpy(const Level<T>& level, double alpha, const T* x, T* y);

@@ -59,53 +59,54 @@ void check_problem(const PoissonProblem<T>& p) {
 
 namespace {
 
-/// Sums of field per part, in a fixed order.
+/// The mean over each singular part, 0 for the others, in the order that a GPU has too: a chunk of cells in sums by
+/// turns, chunks by sum_of().
 template <class T>
-std::vector<double> part_sums(const Layout& g, const Parts& parts, const T* field,
-                              std::vector<double>& cells) {
-  const Index planes_rows = g.n[0] * g.n[1], labels = parts.count + 1;
-  // Blocks of rows have sums of their own as long as these stay small beside the field.
-  const Index blocks =
-      std::max<Index>(1, std::min<Index>({planes_rows, 64, g.cells() >> 15, g.cells() / (8 * labels)}));
-  const Index grain = (planes_rows + blocks - 1) / std::max<Index>(1, blocks);
-  const Index used = planes_rows == 0 ? 0 : (planes_rows + grain - 1) / grain;
-  std::vector<double> all(static_cast<std::size_t>(used * labels)), number(all);
-  parallel_blocks(planes_rows, grain, [&](Index begin, Index end, int) {
-    double *sum = all.data() + begin / grain * labels, *n = number.data() + begin / grain * labels;
-    for (Index r = begin; r < end; ++r)
-      for (Index x = 0; x < g.n[2]; ++x) {
-        const std::size_t part =
-            parts.label.empty() ? 1 : parts.label[static_cast<std::size_t>(r * g.n[2] + x)];
-        sum[part] += double(field[place(g, r / g.n[1], r % g.n[1], x)]);
-        n[part] += 1;
+std::vector<double> means_of(const Level<T>& l, const Parts& parts, const T* field) {
+  const Layout& g = l.layout;
+  if (parts.label.empty()) return {0, parts.singular > 0 ? sum(l, field) / double(g.cells()) : 0};
+  std::vector<double> means(static_cast<std::size_t>(parts.count + 1));
+  if (parts.singular == 0) return means;
+  const auto part_of = [&](std::size_t p) { return std::pair(parts.first[p], parts.first[p + 1]); };
+  for (std::size_t p = 1; p < means.size(); ++p) {
+    const auto [first, end] = part_of(p);
+    if (first == end) continue;
+    std::vector<double> chunks(static_cast<std::size_t>((end - first + chunk_cells - 1) / chunk_cells));
+    parallel_blocks(Index(chunks.size()), 32, [&, first = first, end = end](Index from, Index to, int) {
+      for (Index c = from; c < to; ++c) {
+        std::array<double, chunk_lanes> part{};
+        for (Index i = 0; i < chunk_cells && first + c * chunk_cells + i < end; ++i) {
+          const Index cell = parts.cells[static_cast<std::size_t>(first + c * chunk_cells + i)];
+          part[static_cast<std::size_t>(i % chunk_lanes)] +=
+              double(field[place(g, cell / g.n[2] / g.n[1], cell / g.n[2] % g.n[1], cell % g.n[2])]);
+        }
+        for (std::size_t half = chunk_lanes / 2; half > 0; half /= 2)
+          for (std::size_t i = 0; i < half; ++i) part[i] += part[i + half];
+        chunks[static_cast<std::size_t>(c)] = part[0];
       }
-  });
-  std::vector<double> sums(static_cast<std::size_t>(labels));
-  cells.assign(static_cast<std::size_t>(labels), 0.0);
-  for (Index b = 0; b < used; ++b)
-    for (std::size_t p = 0; p < sums.size(); ++p) {
-      sums[p] += all[static_cast<std::size_t>(b * labels) + p];
-      cells[p] += number[static_cast<std::size_t>(b * labels) + p];
-    }
-  return sums;
+    });
+    means[p] = sum_of(chunks) / double(end - first);
+  }
+  return means;
 }
 
 }  // namespace
+
+double removed_by(const Parts& parts, Index cells, const std::vector<double>& means) {
+  double removed = 0;
+  for (std::size_t p = 1; p < means.size(); ++p)
+    removed += (parts.first.empty() ? double(cells) : double(parts.first[p + 1] - parts.first[p])) *
+               means[p] * means[p];
+  return removed;
+}
 
 template <class T>
 double remove_means(const typename Multigrid<T>::State& s, T* field) {
   const Parts& parts = s.parts;
   const Layout& g = s.levels[0].layout;
   if (parts.label.empty() && parts.singular == 0) return 0;
-  std::vector<double> mean(static_cast<std::size_t>(parts.count + 1)), cells;
-  double removed = 0;
-  if (parts.singular > 0) {
-    mean = part_sums(g, parts, field, cells);
-    for (std::size_t p = 0; p < mean.size(); ++p) {
-      mean[p] = parts.is_singular[p] && cells[p] > 0 ? mean[p] / cells[p] : 0;
-      removed += cells[p] * mean[p] * mean[p];
-    }
-  }
+  const std::vector<double> mean = means_of(s.levels[0], parts, field);
+  const double removed = removed_by(parts, g.cells(), mean);
   parallel_blocks(g.n[0] * g.n[1], std::max<Index>(1, (Index{1} << 15) / std::max<Index>(1, g.n[2])),
                   [&](Index begin, Index end, int) {
                     for (Index r = begin; r < end; ++r)

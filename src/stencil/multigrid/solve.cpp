@@ -6,8 +6,7 @@
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
-#include "spinloom/runtime/threads.hpp"
-#include "stencil/multigrid/state.hpp"
+#include "stencil/multigrid/engine.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -34,45 +33,39 @@ struct Side {
 
 /// What the values on the grid's faces add to f.
 template <class T>
-void add_boundary_values(const PoissonProblem<T>& p, const Level<T>& l, T* f) {
-  const Layout& g = l.layout;
+void add_boundary_values(const PoissonProblem<T>& p, const Engine<T>& e, T* f) {
   const std::size_t first = 3 - p.shape.size();
   for (std::size_t a = first; a < 3; ++a)
     for (const bool high : {false, true}) {
       const auto& faces = high ? p.high : p.low;
       if (faces.empty() || faces[a - first].value == 0) continue;
       const double h = p.spacing.empty() ? 1 : p.spacing[a - first], v = faces[a - first].value;
-      const double add = faces[a - first].kind == Boundary::Kind::dirichlet ? 2 / (h * h) * v : v / h;
-      std::array<Index, 3> from{0, 0, 0}, to = g.n;
-      from[a] = high ? g.n[a] - 1 : 0;
-      to[a] = from[a] + 1;
-      for (Index z = from[0]; z < to[0]; ++z)
-        for (Index y = from[1]; y < to[1]; ++y)
-          for (Index x = from[2]; x < to[2]; ++x) f[place(g, z, y, x)] += T(add);
+      e.add_to_face(a, high, T(faces[a - first].kind == Boundary::Kind::dirichlet ? 2 / (h * h) * v : v / h),
+                    f);
     }
 }
 
 template <class T>
 class Solver {
  public:
-  Solver(const typename Multigrid<T>::State& state, const PoissonOptions& options, const Side<T>& side)
+  Solver(const typename Multigrid<T>::State& state, const PoissonOptions& options, Device device,
+         const Side<T>& side)
       : s_(state),
         o_(options),
         side_(side),
         gradients_(wants_gradients()),
-        work_(state.levels, gradients_ ? *state.gradients : *state.cycles, gradients_ ? 3 : 0),
-        kind_{options.smoothing, gradients_} {}
+        engine_(make_engine<T>(state, device, gradients_)),
+        e_(*engine_),
+        kind_{options.smoothing, gradients_},
+        x_(gradients_ ? e_.x() : e_.u()),
+        r_(e_.f()) {}
 
   PoissonResult run() {
-    const Level<T>& l = s_.levels[0];
-    x_ = gradients_ ? work_.extra(0) : work_.u(0);
-    r_ = work_.f(0);
     const double removed = right_side();
-    load(l, side_.u, side_.stride, x_);
-    remove_means<T>(s_, x_);
-    fill_outside(l, x_);
-    const double start = std::sqrt(dot(l, x_, x_));
-    size_ = std::sqrt(dot(l, r_, r_));
+    e_.load(side_.u, side_.stride, x_);
+    e_.remove_means(x_);
+    const double start = std::sqrt(e_.dot(x_, x_));
+    size_ = std::sqrt(e_.dot(r_, r_));
     if (!std::isfinite(size_) || !std::isfinite(start) || !std::isfinite(removed))
       throw ArgumentError(
           fmt::format("poisson: {} holds values that are not finite, or too large to be squared",
@@ -82,7 +75,7 @@ class Solver {
     result_.removed = whole > 0 ? std::sqrt(removed) / whole : 0;
     // What rounding left of a right side that was taken away is not to be solved for.
     if (size_ <= 4 * std::numeric_limits<T>::epsilon() * whole) {
-      for (Index i = 0; i < l.layout.cells(); ++i) side_.u[i * side_.stride] = T(0);
+      e_.zero_dense(side_.u, side_.stride);
       result_.converged = true;
       result_.reason = "converged: nothing of the right side is left to solve for, and u is 0";
       result_.history = {0.0};
@@ -92,8 +85,8 @@ class Solver {
       iterate_gradients(start == 0);
     else
       iterate_cycles();
-    remove_means<T>(s_, x_);
-    store(l, x_, side_.u, side_.stride);
+    e_.remove_means(x_);
+    e_.store(x_, side_.u, side_.stride);
     result_.residual = result_.history.back();
     result_.converged = result_.residual <= o_.tolerance;
     return result_;
@@ -106,10 +99,9 @@ class Solver {
            (o_.method == Method::automatic && s_.levels[0].is_weighted);
   }
   double right_side() {
-    const Level<T>& l = s_.levels[0];
-    load(l, side_.f, side_.stride, r_);
-    if (side_.has_boundary_values) add_boundary_values(s_.problem, l, r_);
-    return remove_means<T>(s_, r_);
+    e_.load(side_.f, side_.stride, r_);
+    if (side_.has_boundary_values) add_boundary_values(s_.problem, e_, r_);
+    return e_.remove_means_told(r_);
   }
 
   /// Tells of a cycle's residual; true when it was the last.
@@ -138,79 +130,49 @@ class Solver {
   }
 
   void iterate_cycles() {
-    const Level<T>& l = s_.levels[0];
-    std::vector<double> norms(static_cast<std::size_t>(l.layout.n[0] * l.layout.n[1]));
-    const auto relative = [&] { return std::sqrt(sum_of(norms)) / size_; };
-    run_pass<T>(l, nullptr, {{Step::Kind::residual_norm}}, {x_, r_, nullptr, nullptr, &norms});
-    while (!is_last(relative())) {
+    double squared = e_.residual_squared();
+    while (!is_last(std::sqrt(squared) / size_)) {
       check_interrupt();
-      v_cycle(s_.levels, work_, 0, kind_, &norms);
+      squared = e_.cycle_told(kind_);
       ++result_.cycles;
     }
   }
 
   /// r = f - A x afresh, |r| / |f|.
   double residual_of_x() {
-    const Level<T>& l = s_.levels[0];
     right_side();
-    apply(l, x_, work_.extra(2));
-    axpy(l, -1, work_.extra(2), r_);
-    remove_means<T>(s_, r_);  // rounding of sums that are 0
-    return std::sqrt(dot(l, r_, r_)) / size_;
+    e_.apply(x_, e_.q());
+    e_.subtract(e_.q(), r_);
+    e_.remove_means(r_);  // rounding of sums that are 0
+    return std::sqrt(e_.dot(r_, r_)) / size_;
   }
 
   void iterate_gradients(bool from_zero) {
-    const Level<T>& l = s_.levels[0];
-    T *p = work_.extra(1), *q = work_.extra(2), *z = work_.u(0);
-    double residual = from_zero ? 1 : residual_of_x(), rz_before = 0;
+    double residual = from_zero ? 1 : residual_of_x();
     bool is_exact = true, fresh = true;
     while (!is_last(residual, is_exact)) {
       check_interrupt();
-      // z = M r
-      zero(z);
-      v_cycle<T>(s_.levels, work_, 0, kind_, nullptr);
-      const double rz = dot(l, r_, z);
-      if (fresh) {
-        zero(p);
-        axpy(l, 1, z, p);
-      } else {
-        xpay(l, z, rz / rz_before, p);
-      }
-      fresh = false;
-      rz_before = rz;
-      apply(l, p, q);
-      const double curvature = dot(l, p, q);
+      const GradientStep step = e_.gradient_step(kind_, fresh);
       ++result_.cycles;
-      if (!(rz > 0 && curvature > 0)) {  // rounding is all that is left
-        residual = residual_of_x();
-        is_exact = fresh = true;
-        continue;
-      }
-      axpy(l, rz / curvature, p, x_);
-      axpy(l, -rz / curvature, q, r_);
-      residual = std::sqrt(dot(l, r_, r_)) / size_;
-      is_exact = false;
-      if (residual <= o_.tolerance || result_.cycles == o_.cycles) {
-        residual = residual_of_x();
-        is_exact = fresh = true;
-      }
+      is_exact = fresh = true;
+      if (step.rz > 0 && step.curvature > 0) {
+        residual = std::sqrt(step.residual_squared) / size_;
+        is_exact = fresh = residual <= o_.tolerance || result_.cycles == o_.cycles;
+      }  // else rounding is all that is left
+      if (is_exact) residual = residual_of_x();
     }
     if (!is_exact) result_.history.back() = residual_of_x();
-  }
-
-  void zero(T* field) {
-    parallel_blocks(s_.levels[0].layout.size, Index{1} << 18,
-                    [&](Index begin, Index end, int) { std::fill(field + begin, field + end, T(0)); });
   }
 
   const typename Multigrid<T>::State& s_;
   const PoissonOptions& o_;
   Side<T> side_;
   bool gradients_;
-  Workspace<T> work_;
+  std::unique_ptr<Engine<T>> engine_;
+  const Engine<T>& e_;
   CycleKind kind_;
+  T *x_, *r_;
   PoissonResult result_;
-  T *x_ = nullptr, *r_ = nullptr;
   double size_ = 0, mark_ = std::numeric_limits<double>::infinity();
   int marked_at_ = 0;
 };
@@ -220,9 +182,10 @@ void check_views(const Shape& shape, const PoissonOptions& options, View<const T
   check_options(options);
   require_shape("poisson", "the right side", f.shape, shape);
   require_shape("poisson", "the solution", u.shape, shape);
-  if (f.device.kind == DeviceKind::cuda || u.device.kind == DeviceKind::cuda)
+  if (!share_memory(f.device, u.device))
     throw ArgumentError(
-        "poisson: an array lies on a GPU; multigrid works on the host, transfer() brings it there");
+        fmt::format("poisson: the right side is on {}, the solution on {}; transfer() brings them together",
+                    spinloom::to_string(f.device), spinloom::to_string(u.device)));
 }
 
 PoissonResult nothing_to_do() {
@@ -239,7 +202,7 @@ template <class Real>
 PoissonResult Multigrid<Real>::solve(View<const Real> f, const PoissonOptions& options, View<Real> u) const {
   check_views(shape(), options, f, u);
   if (f.size() == 0) return nothing_to_do();
-  return Solver<Real>(*state_, options, {f.data, u.data, 1, true}).run();
+  return Solver<Real>(*state_, options, u.device, {f.data, u.data, 1, true}).run();
 }
 
 template <class Real>
@@ -249,9 +212,9 @@ PoissonResult Multigrid<Real>::solve(View<const std::complex<Real>> f, const Poi
   if (f.size() == 0) return nothing_to_do();
   const Real* in = reinterpret_cast<const Real*>(f.data);
   Real* out = reinterpret_cast<Real*>(u.data);
-  PoissonResult real = Solver<Real>(*state_, options, {in, out, 2, true}).run();
+  PoissonResult real = Solver<Real>(*state_, options, u.device, {in, out, 2, true}).run();
   if (real.stop == PoissonStop::observer) return real;
-  PoissonResult imaginary = Solver<Real>(*state_, options, {in + 1, out + 1, 2, false}).run();
+  PoissonResult imaginary = Solver<Real>(*state_, options, u.device, {in + 1, out + 1, 2, false}).run();
   return real.converged && (!imaginary.converged || imaginary.cycles > real.cycles) ? imaginary : real;
 }
 

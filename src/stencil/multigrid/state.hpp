@@ -1,5 +1,13 @@
 #pragma once
+#include <map>
+#include <mutex>
+
 #include "stencil/multigrid/cycle.hpp"
+
+namespace spinloom::cuda {
+template <class T>
+class MultigridStore;
+}
 
 namespace spinloom::stencil {
 
@@ -10,6 +18,8 @@ struct Multigrid<Real>::State {
   std::vector<multigrid::Level<Real>> levels;
   multigrid::Parts parts;
   std::shared_ptr<ScratchPool> cycles, gradients;  ///< for V-cycles; with three arrays more
+  mutable std::mutex guard;
+  mutable std::map<int, std::shared_ptr<cuda::MultigridStore<Real>>> stores;  ///< by GPU: what lies there
 
   explicit State(PoissonProblem<Real> p);
 };
@@ -20,6 +30,11 @@ namespace multigrid {
 /// means|^2.
 template <class T>
 double remove_means(const typename Multigrid<T>::State& s, T* field);
+
+/// |means|^2 over the cells of the singular parts.
+double removed_by(const Parts& parts, Index cells, const std::vector<double>& means);
+/// A part's cells are added in chunks of so many, each in so many sums by turns.
+constexpr Index chunk_cells = 512, chunk_lanes = 32;
 
 /// Throws ArgumentError or ShapeError for a problem that is none.
 template <class T>
