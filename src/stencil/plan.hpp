@@ -71,10 +71,10 @@ struct Box {
 
 /// Computes level l on planes [z0, z1), rows [y0, y1), whole rows in blocks of `columns` (0: unbroken), and lets the
 /// halo follow. Of the rows, points [x0, x1) alone where that is asked for: x0 at the start of a cache line, x1 = -1 the
-/// end; a row's halo is right when all of it has been computed.
+/// end; a row's halo is right when all of it has been computed. What is fetched ahead lies `fetched` rows further.
 template <class T>
 void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, Index y1, Way way, Index x0 = 0,
-                  Index x1 = -1);
+                  Index x1 = -1, Index fetched = 0);
 
 /// The entry of a row-function table for that many planes (1, 2, 4, 8) and way, or a simpler one that is there; `planes`
 /// becomes what it computes at once.

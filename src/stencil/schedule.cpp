@@ -336,7 +336,6 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
   if (is(Kind::diamond)) {
     if (g.rank == 2)
       return "a diamond lies across rows of planes, and 2D has no y beside its wavefront: use overlapped";
-    if (s.rows > 0) return "rows: a diamond's rows follow from its width";
     const Index least = 2 * std::max(1, radius[1]);
     if (s.width < least)
       return fmt::format("width={}: a diamond of radius {} needs at least {} rows", s.width,

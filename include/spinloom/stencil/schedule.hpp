@@ -17,7 +17,7 @@ namespace spinloom::stencil {
 ///               in small rings of planes
 ///   wavefront   `steps` at once, each `rows` block skewed against the last, its planes and steps in parallel
 ///   diamond     blocks of `width` rows in the plane of y and time, without redundancy, going through the planes as a
-///               wavefront; a block advances width / (2 radius) steps
+///               wavefront; a block advances width / (2 radius) steps, `rows` of a wave through all of them at a time
 ///
 /// On a GPU (grids made with a device):
 ///
@@ -38,7 +38,7 @@ namespace spinloom::stencil {
 struct Schedule {
   enum class Kind { naive, sweep, overlapped, wavefront, diamond, cuda, gather, march, ring, tile, layered, resident };
   Kind kind = Kind::naive;
-  Index rows = 0;         ///< rows of a block, 0: all; march: of a thread, 0: the library's choice
+  Index rows = 0;         ///< rows of a block (diamond: of a wave), 0: all; march: of a thread, 0: the library's choice
   Index columns = 0;      ///< columns of a block, 0: all; rounded up to whole cache lines
   Index width = 0;        ///< of a diamond [rows]
   int steps = 1;          ///< advanced by one pass: overlapped and wavefront, cuda overlapped, cuda resident

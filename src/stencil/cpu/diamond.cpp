@@ -39,43 +39,79 @@ std::vector<Tile> tiles_of(Index band, Index n, Index width, bool periodic) {
   return tiles;
 }
 
+/// One thread's way through a tile. Step `tau` computes level first_level + tau - 1 on some rows.
 template <class T>
-void run_tile(const Plan<T>& plan, const Tile& tile, Index first_level, Index height, bool has_growth,
-              bool has_shrinkage) {
-  const auto& n = plan.layout.n;
-  const Index slope = std::max(1, plan.radius[1]), lag = plan.radius[0], planes = plan.schedule.planes;
-  const Index first = has_growth ? 1 : height + 1, last = has_shrinkage ? 2 * height : height;
-  // Step `tau` of the tile computes level first_level + tau - 1 on rows [low, high).
-  const auto rows_of = [&](Index tau, Index& low, Index& high) {
-    if (tau <= height) {
-      low = tile.seam - slope * tau;
-      high = tile.grows ? tile.seam + slope * tau : low;
-      if (tile.low_is_end) low = std::max<Index>(low, 0);
-      if (tile.high_is_end) high = std::min(high, n[1]);
-    } else {
-      const Index by = slope * (tau - height);
-      low = tile.low + (tile.low_is_end ? 0 : by);
-      high = tile.high - (tile.high_is_end ? 0 : by);
+class Pass {
+ public:
+  Pass(const Plan<T>& plan, const Tile& tile, Index first_level, Index height, bool has_growth,
+       bool has_shrinkage)
+      : plan_(plan),
+        tile_(tile),
+        first_level_(first_level),
+        height_(height),
+        first_(has_growth ? 1 : height + 1),
+        last_(has_shrinkage ? 2 * height : height) {}
+
+  void run() const {
+    // Within a wave, blocks of rows go through the levels, skewed so that each finds what it reads: what one level wrote
+    // is still near when the next one reads it.
+    const Index low = tile_.grows ? std::min(tile_.low, tile_.seam - slope_ * height_) : tile_.low;
+    const Index high = tile_.grows ? std::max(tile_.high, tile_.seam + slope_ * height_) : tile_.high;
+    const Index end = high + slope_ * (last_ - first_);
+    const Index block = plan_.schedule.rows > 0 ? plan_.schedule.rows : end - low;
+    for (Index wave = 0; wave < plan_.layout.n[0] + lag_ * (last_ - first_); wave += planes_)
+      for (Index y = low; y < end; y += block)
+        for (Index tau = first_; tau <= last_; ++tau) {
+          const Index z = wave - lag_ * (tau - first_);
+          if (z + planes_ <= 0) break;
+          if (z < plan_.layout.n[0]) step(tau, z, y - slope_ * (tau - first_), block);
+        }
+  }
+
+ private:
+  /// Step `tau` on planes from z on, as far as its rows lie in [y, y + block).
+  void step(Index tau, Index z, Index y, Index block) const {
+    const bool fetches = plan_.schedule.prefetch;
+    Index low, high;
+    if (tau > height_ || !tile_.grows) {
+      const Index by = slope_ * (tau - height_);
+      if (tau <= height_) return;
+      low = tile_.low + (tile_.low_is_end ? 0 : by);
+      high = tile_.high - (tile_.high_is_end ? 0 : by);
+      // A tile that begins at its widest reads all of it from memory.
+      compute(tau, z, std::max(low, y), std::min(high, y + block),
+              fetches && tau == first_ ? Way::fetching : Way::plain, 0);
+      return;
     }
-  };
-  for (Index wave = 0; wave < n[0] + lag * (last - first); wave += planes)
-    for (Index tau = first; tau <= last; ++tau) {
-      const Index z = wave - lag * (tau - first);
-      if (z + planes <= 0) break;
-      if (z >= n[0]) continue;
-      Index low, high;
-      rows_of(tau, low, high);
-      const Way way = tau == first && plan.schedule.prefetch ? Way::fetching : Way::plain;
-      // A run of rows that passes the end of a periodic axis goes on at its start.
-      while (low < high) {
-        const Index turn = low < 0 ? -1 : low / n[1];
-        const Index stop = std::min(high, (turn + 1) * n[1]);
-        compute_rows(plan, first_level + tau - 1, std::max<Index>(0, z), std::min(n[0], z + planes),
-                     low - turn * n[1], stop - turn * n[1], way);
-        low = stop;
-      }
+    low = tile_.seam - slope_ * tau;
+    high = tile_.seam + slope_ * tau;
+    if (tile_.low_is_end) low = std::max<Index>(low, 0);
+    if (tile_.high_is_end) high = std::min(high, plan_.layout.n[1]);
+    // One that grows reads from memory the rows beside those that it computes.
+    const Index left = fetches && !tile_.low_is_end ? std::min(low + slope_, tile_.seam) : low;
+    const Index right = fetches && !tile_.high_is_end ? std::max(high - slope_, tile_.seam) : high;
+    const Index end = y + block;
+    compute(tau, z, std::max(low, y), std::min(left, end), Way::fetching, -slope_);
+    compute(tau, z, std::max(left, y), std::min(right, end), Way::plain, 0);
+    compute(tau, z, std::max(right, y), std::min(high, end), Way::fetching, slope_);
+  }
+
+  /// Rows [low, high), as far as there are any; past the end of a periodic axis they go on at its start.
+  void compute(Index tau, Index z, Index low, Index high, Way way, Index fetched) const {
+    const auto& n = plan_.layout.n;
+    while (low < high) {
+      const Index turn = low < 0 ? -1 : low / n[1], stop = std::min(high, (turn + 1) * n[1]);
+      compute_rows(plan_, first_level_ + tau - 1, std::max<Index>(0, z), std::min(n[0], z + planes_),
+                   low - turn * n[1], stop - turn * n[1], way, 0, -1, fetched);
+      low = stop;
     }
-}
+  }
+
+  const Plan<T>& plan_;
+  const Tile& tile_;
+  Index first_level_, height_, first_, last_;
+  Index slope_ = std::max(1, plan_.radius[1]), lag_ = plan_.radius[0], planes_ = plan_.schedule.planes;
+};
 
 }  // namespace
 
@@ -93,8 +129,9 @@ void run_diamond(const Plan<T>& plan, Index first_level, Index levels) {
       const auto tiles = tiles_of(band, n[1], 2 * slope * part, periodic);
       parallel_blocks(static_cast<Index>(tiles.size()), 1, [&](Index begin, Index end, int) {
         for (Index t = begin; t < end; ++t)
-          run_tile(plan, tiles[static_cast<std::size_t>(t)], first_level + (band - 1) * part, part, band > 0,
-                   band < bands);
+          Pass<T>(plan, tiles[static_cast<std::size_t>(t)], first_level + (band - 1) * part, part, band > 0,
+                  band < bands)
+              .run();
       });
     }
     first_level += bands * part;

@@ -27,7 +27,7 @@ RowFunction<T> pick(const RowFunctions<T>& rows, int& planes, Way way) {
 
 template <class T>
 void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, Index y1, Way way, Index x0,
-                  Index x1) {
+                  Index x1, Index fetched) {
   if (y0 >= y1) return;
   if (x1 < 0) x1 = plan.layout.n[2];
   const auto& level = plan.level(l);
@@ -57,8 +57,9 @@ void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, In
         b.in[r][d] = origin + (z - reach.low[0] + d) * ps;
       if (way != Way::plain)
         for (Index u = 0; u < planes; ++u)
-          b.ahead[r][u] =
-              origin + std::min(z + planes + reads[r].high_z + u, g.n[0] - 1 + g.halo.high[0]) * ps;
+          b.ahead[r][u] = origin +
+                          std::min(z + planes + reads[r].high_z + u, g.n[0] - 1 + g.halo.high[0]) * ps +
+                          fetched * g.row_stride;
     }
     for (std::size_t o = 0; o < outputs.size(); ++o)
       for (Index u = 0; u < planes; ++u)
@@ -82,7 +83,7 @@ void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, In
 
 #define SPINLOOM_INSTANTIATE(T)                                    \
   template RowFunction<T> pick(const RowFunctions<T>&, int&, Way); \
-  template void compute_rows(const Plan<T>&, Index, Index, Index, Index, Index, Way, Index, Index);
+  template void compute_rows(const Plan<T>&, Index, Index, Index, Index, Index, Way, Index, Index, Index);
 SPINLOOM_STENCIL_STORED(SPINLOOM_INSTANTIATE)
 
 }  // namespace spinloom::stencil

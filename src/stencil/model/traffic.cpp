@@ -135,7 +135,9 @@ struct Temporal {
 
 Temporal temporal_of(const ModelInput& in, const Chain& c, const Block& b, double& redundancy) {
   const Schedule& s = in.schedule;
-  const double e = double(in.element_bytes), row_bytes = e * (b.columns + 2 * c.radius[2]);
+  // A diamond has all of its rows: blocks of columns only order the work of one level.
+  const double columns = s.kind == Kind::diamond ? b.n[2] : b.columns;
+  const double e = double(in.element_bytes), row_bytes = e * (columns + 2 * c.radius[2]);
   const double lps = c.levels_per_step;
   double all_arrays = 0;
   for (const int a : c.arrays) all_arrays += a;
@@ -149,7 +151,7 @@ Temporal temporal_of(const ModelInput& in, const Chain& c, const Block& b, doubl
     // the diamond.
     const double planes = std::min(b.n[0], 2 * t.depth * c.radius[0] + s.planes);
     t.bytes = all_arrays * row_bytes * (width + 2 * slope) * planes / 2;
-    t.rows = std::max(1.0, width / 2);
+    t.rows = std::max(1.0, std::min(b.rows, width / 2));
   } else if (s.kind == Kind::wavefront) {
     t.depth = std::min(double(s.steps) * lps, at_most);
     const double lag = c.radius[0] + s.planes, skew = c.radius[1] * t.depth;
