@@ -1,5 +1,6 @@
 #include <cmath>
 #include <random>
+#include <vector>
 
 #include "command_test.hpp"
 #include "io/streams.hpp"
@@ -129,6 +130,14 @@ TEST_F(Denoise, GivesTheSameFileInSlabs) {
                 testing::read_bytes(folder_ / ("c" + ending)))
         << ending;
   }
+}
+
+// A program that starts another one hands on the most that it held itself, as getrusage() has it.
+TEST_F(Denoise, SaysWhatItHeldItself) {
+  write("a.npy", DType::f32, {4, 12, 14});
+  const std::vector<char> large(std::size_t{300} << 20, 'x');
+  ASSERT_EQ(large.back(), 'x');
+  EXPECT_LT(json_of("a.npy -o b.npy --sigma 4 --h 3")["memory_bytes"], std::int64_t{200} << 20);
 }
 
 TEST_F(Denoise, CorrectsTheBiasOfMagnitudes) {
