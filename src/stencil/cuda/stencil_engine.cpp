@@ -31,22 +31,42 @@ Grid one_row_of_blocks(Index count) {
   return {static_cast<unsigned>(count)};
 }
 
+/// Whether a block of a ring with so many rows finds place for its planes.
+bool ring_fits(const ProgramView& p, Index rows, Index slots, const DeviceFacts& facts) {
+  const Index plane = (rows + 2 * p.reach().radius(1)) * (512 + 64) + 128;
+  return facts.capability >= 90 && p.reads() * slots * plane + 256 <= Index(facts.shared_memory_bytes);
+}
+
 /// The library's choice for one stencil, by what was fastest on an H200: tiles where little is read again, whose blocks
-/// follow one another as memory lies; a march where neighbours reach far and planes would be read too often.
-stencil::Schedule chosen(const ProgramView& p, Index element_bytes, const stencil::GridLayout& g) {
-  if (why_no_march(p) || g.plane_stride >= (Index{1} << 31)) return stencil::parse_schedule("cuda gather");
-  if (g.rank == 2) return stencil::parse_schedule("cuda tile block=128x1 depth=8");
+/// follow one another as memory lies; rings where more is, whose planes are brought from the level 2 cache once.
+stencil::Schedule chosen(const ProgramView& p, Index element_bytes, const stencil::GridLayout& g,
+                         const DeviceFacts& facts) {
+  const auto take = [](const char* text) { return stencil::parse_schedule(text); };
+  if (why_no_march(p) || g.plane_stride >= (Index{1} << 31)) return take("cuda gather");
+  if (g.rank == 2) return take("cuda tile block=128x1 depth=8");
   const bool is_float = element_bytes <= 4;
-  if (p.reach().radius() > 1) return stencil::parse_schedule("cuda march rows=2 shuffle");
+  if (p.reach().radius() > 1) {
+    if (p.reads() == 1 && is_float && ring_fits(p, 36, 3, facts))
+      return take("cuda ring rows=3 block=32x12 ahead=2");
+    if (p.reads() == 1 && ring_fits(p, 16, 3, facts)) return take("cuda ring rows=4 block=32x4 ahead=2");
+    if (ring_fits(p, 32, 2, facts)) return take("cuda ring rows=2 block=32x16 ahead=1");
+    return take("cuda march rows=2 shuffle");
+  }
   bool has_corners = false;  // of the cube around a point
   for (int n = 0; n < p.count; ++n)
     has_corners =
         has_corners || (p.code[n].op == stencil::Op::access && p.code[n].z != 0 && p.code[n].y != 0);
-  if (has_corners)
-    return stencil::parse_schedule(is_float ? "cuda tile block=32x4 blocks=1"
-                                            : "cuda tile block=64x2 rows=2 blocks=1");
-  return stencil::parse_schedule(is_float ? "cuda tile block=64x2 rows=2 depth=2 band=512 shuffle blocks=1"
-                                          : "cuda tile depth=2 blocks=1");
+  if (has_corners) {
+    if (ring_fits(p, 16, 3, facts))
+      return take(is_float ? "cuda ring rows=4 block=32x4 ahead=2 depth=8" : "cuda ring rows=2 ahead=2");
+    return take("cuda march rows=4 block=32x4 shuffle ahead=2");
+  }
+  if (p.reads() > 1)
+    return take(is_float ? "cuda tile block=64x2 rows=2 depth=2 band=512 shuffle blocks=1"
+                         : "cuda tile depth=2 blocks=1");
+  if (is_float && g.n[2] >= 256) return take("cuda tile block=64x8 rows=4 depth=2 shuffle blocks=1");
+  return take(is_float ? "cuda tile block=32x4 rows=4 depth=2 shuffle"
+                       : "cuda tile block=32x4 rows=4 depth=2");
 }
 
 /// What a schedule leaves open.
@@ -78,7 +98,7 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     Stage stage;
     const auto numbers = stencil_numbers<T>(kernel.in_double);
     const stencil::Schedule s = plan.schedule.kind == stencil::Schedule::Kind::cuda
-                                    ? chosen(kernel.view(), sizeof(T), plan.layout)
+                                    ? chosen(kernel.view(), sizeof(T), plan.layout, context_.facts())
                                     : plan.schedule;
     if (s.kind == stencil::Schedule::Kind::tile) {
       stage.kernel = "tile";
@@ -96,7 +116,8 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
       stage.instance = &tile_instance(*kernel.definition, numbers, tile);
     } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring) {
       stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
-      stage.depth = s.depth > 0 ? s.depth : 128;
+      // Short ways keep blocks close to one another in memory; with long reaches they would read too much twice.
+      stage.depth = s.depth > 0 ? s.depth : kernel.view().reach().radius(0) > 1 ? 128 : 48;
       const DeviceFacts& facts = context_.facts();
       if (!stage.march.ring &&
           (facts.capability < 80 || sizeof(T) * stage.march.points < 4))  // no such copies
@@ -204,7 +225,8 @@ Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
   const auto& g = plan_.layout;
   const auto words = [](Index elements) { return elements * Index{sizeof(T)} / 4; };
   Boxes b;
-  b.x = static_cast<int>(words(g.origin - g.halo.low[1] * g.row_stride - g.halo.low[0] * g.plane_stride));
+  const Index unit = 16 / Index{sizeof(T)}, left = (g.halo.low[2] + unit - 1) / unit * unit;
+  b.x = static_cast<int>(words(left));
   b.y = static_cast<int>(g.halo.low[1]);
   b.z = static_cast<int>(g.halo.low[0]);
   const unsigned long long sizes[] = {
@@ -214,9 +236,11 @@ Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
   const unsigned long long strides[] = {static_cast<unsigned long long>(4 * words(g.row_stride)),
                                         static_cast<unsigned long long>(4 * words(g.plane_stride))};
   const unsigned steps[] = {1, 1, 1};
+  const Current current(context_);
   for (const MarchKernel::Box& box : stage.boxes) {
     const unsigned extent[] = {static_cast<unsigned>(box.words), static_cast<unsigned>(box.rows), 1};
-    void* const first = const_cast<T*>(static_cast<const T*>(w.in[box.read]) - g.origin);
+    void* const first = const_cast<T*>(static_cast<const T*>(w.in[box.read]) - left -
+                                       g.halo.low[1] * g.row_stride - g.halo.low[0] * g.plane_stride);
     SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read], tensor_words_of_32_bits, 3, first, sizes, strides,
                   extent, steps, 0, 0, tensor_promotion_to_128_bytes, 0);
   }
