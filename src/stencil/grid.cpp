@@ -55,7 +55,11 @@ GridLayout make_layout(const Shape& shape, const Halo& halo, Index element_bytes
   const Index line = (on_gpu ? 2 * line_bytes : line_bytes) / element_bytes;
   // Row kernels work on whole vectors: they may read a line beyond either end of a row and throw it away.
   const Index left = std::max(line, round_up(g.halo.low[2], line));
-  g.row_stride = left + round_up(g.n[2] + g.halo.high[2], line) + (on_gpu ? 0 : line);
+  // On a GPU cells past the end of a row share their line with those before the next one: less is between rows.
+  g.row_stride = on_gpu ? round_up(g.n[2] + round_up(g.halo.low[2], std::max<Index>(1, 16 / element_bytes)) +
+                                       g.halo.high[2],
+                                   line)
+                        : left + round_up(g.n[2] + g.halo.high[2], line) + line;
   if (!on_gpu && g.row_stride * element_bytes % 1024 == 0) g.row_stride += line;
   count({g.row_stride, g.n[1] + 2 * max_radius, g.n[0] + 2 * max_radius, element_bytes});
   g.plane_stride = g.row_stride * (g.n[1] + g.halo.low[1] + g.halo.high[1]) + 9 * line;

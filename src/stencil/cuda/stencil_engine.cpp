@@ -10,6 +10,7 @@
 #include "runtime/cuda/memory_pool.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/memory.hpp"
+#include "stencil/cuda/stencil_choice.hpp"
 #include "stencil/cuda/stencil_resident.hpp"
 
 namespace spinloom::cuda {
@@ -32,40 +33,6 @@ Grid one_row_of_blocks(Index count) {
   return {static_cast<unsigned>(count)};
 }
 
-/// The library's choice for one stencil, by what was fastest on an H200: tiles where little is read again, whose blocks
-/// follow one another as memory lies; a march where neighbours reach far and planes would be read too often.
-stencil::Schedule chosen(const ProgramView& p, Index element_bytes, const stencil::GridLayout& g) {
-  if (why_no_march(p) || g.plane_stride >= (Index{1} << 31)) return stencil::parse_schedule("cuda gather");
-  if (g.rank == 2) return stencil::parse_schedule("cuda tile block=128x1 depth=8");
-  const bool is_float = element_bytes <= 4;
-  if (p.reach().radius() > 1) return stencil::parse_schedule("cuda march rows=2 shuffle");
-  bool has_corners = false;  // of the cube around a point
-  for (int n = 0; n < p.count; ++n)
-    has_corners =
-        has_corners || (p.code[n].op == stencil::Op::access && p.code[n].z != 0 && p.code[n].y != 0);
-  if (has_corners)
-    return stencil::parse_schedule(is_float ? "cuda tile block=32x4 blocks=1"
-                                            : "cuda tile block=64x2 rows=2 blocks=1");
-  return stencil::parse_schedule(is_float ? "cuda tile block=64x2 rows=2 depth=2 band=512 shuffle blocks=1"
-                                          : "cuda tile depth=2 blocks=1");
-}
-
-/// What a schedule leaves open.
-MarchShape complete(const stencil::Schedule& s, Index element_bytes, bool is_2d) {
-  MarchShape shape;
-  shape.points =
-      s.points > 0 ? s.points : static_cast<int>(std::max<Index>(1, std::min<Index>(4, 16 / element_bytes)));
-  shape.rows = is_2d ? 1 : s.rows > 0 ? static_cast<int>(s.rows) : 1;
-  shape.block_x = s.block_x > 0 ? s.block_x : 32;
-  shape.block_y = s.block_y > 0 ? s.block_y : is_2d ? 1 : 8;
-  shape.ahead = s.ahead >= 0 ? s.ahead : 1;
-  shape.unroll = s.unroll > 0 ? s.unroll : 1;
-  shape.shuffle = s.shuffle;
-  shape.ring = s.kind == stencil::Schedule::Kind::ring;
-  shape.blocks = s.blocks;
-  return shape;
-}
-
 /// Null for schedules of one step at a time.
 template <class T>
 std::unique_ptr<SeveralLevels<T>> make_pass(Context& context, const Plan<T>& plan) {
@@ -86,11 +53,11 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     Stage stage;
     const auto numbers = stencil_numbers<T>(kernel.in_double);
     const stencil::Schedule s = plan.schedule.kind == stencil::Schedule::Kind::cuda
-                                    ? chosen(kernel.view(), sizeof(T), plan.layout)
+                                    ? chosen_schedule(kernel.view(), sizeof(T), plan.layout, context_.facts())
                                     : plan.schedule;
     if (s.kind == stencil::Schedule::Kind::tile) {
       stage.kernel = "tile";
-      stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
+      stage.march = march_shape(s, sizeof(T), plan.layout.rank == 2);
       const TileShape tile{.points = stage.march.points,
                            .rows = stage.march.rows,
                            .depth = s.depth > 0 ? s.depth : 4,
@@ -103,8 +70,9 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
       stage.band = s.band > 0 ? blocks_of(s.band, tile.block_y * tile.rows) : Index{1} << 30;
       stage.instance = &tile_instance(*kernel.definition, numbers, tile);
     } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring) {
-      stage.march = complete(s, sizeof(T), plan.layout.rank == 2);
-      stage.depth = s.depth > 0 ? s.depth : 128;
+      stage.march = march_shape(s, sizeof(T), plan.layout.rank == 2);
+      // Short ways keep blocks close to one another in memory; with long reaches they would read too much twice.
+      stage.depth = s.depth > 0 ? s.depth : kernel.view().reach().radius(0) > 1 ? 128 : 48;
       const DeviceFacts& facts = context_.facts();
       if (!stage.march.ring &&
           (facts.capability < 80 || sizeof(T) * stage.march.points < 4))  // no such copies
@@ -218,7 +186,8 @@ Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
   const auto& g = plan_.layout;
   const auto words = [](Index elements) { return elements * Index{sizeof(T)} / 4; };
   Boxes b;
-  b.x = static_cast<int>(words(g.origin - g.halo.low[1] * g.row_stride - g.halo.low[0] * g.plane_stride));
+  const Index unit = 16 / Index{sizeof(T)}, left = (g.halo.low[2] + unit - 1) / unit * unit;
+  b.x = static_cast<int>(words(left));
   b.y = static_cast<int>(g.halo.low[1]);
   b.z = static_cast<int>(g.halo.low[0]);
   const unsigned long long sizes[] = {
@@ -228,9 +197,11 @@ Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
   const unsigned long long strides[] = {static_cast<unsigned long long>(4 * words(g.row_stride)),
                                         static_cast<unsigned long long>(4 * words(g.plane_stride))};
   const unsigned steps[] = {1, 1, 1};
+  const Current current(context_);
   for (const MarchKernel::Box& box : stage.boxes) {
     const unsigned extent[] = {static_cast<unsigned>(box.words), static_cast<unsigned>(box.rows), 1};
-    void* const first = const_cast<T*>(static_cast<const T*>(w.in[box.read]) - g.origin);
+    void* const first = const_cast<T*>(static_cast<const T*>(w.in[box.read]) - left -
+                                       g.halo.low[1] * g.row_stride - g.halo.low[0] * g.plane_stride);
     SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read], tensor_words_of_32_bits, 3, first, sizes, strides,
                   extent, steps, 0, 0, tensor_promotion_to_128_bytes, 0);
   }

@@ -56,7 +56,7 @@ class StencilEngine {
     std::size_t shared_bytes = 0;
     std::vector<MarchKernel::Box> boxes;  ///< of a ring
     Index depth = 0;                      ///< planes of a block that marches
-    Index band = 0;   ///< tiles along y of those that are worked on together
+    Index band = 0;                       ///< tiles along y of those that are worked on together
   };
   StencilWork work(Index level) const;
   void compute(Index level, const StencilWork& work);

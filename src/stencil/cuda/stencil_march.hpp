@@ -12,11 +12,11 @@ struct MarchShape {
   int points = 4;                 ///< of a thread along x
   int rows = 1;                   ///< of a thread
   int block_x = 32, block_y = 8;  ///< threads
-  int ahead = 1;                  ///< planes fetched before they are used: 0 to 4, from 2 on by asynchronous copies
-  bool shuffle = true;            ///< neighbours along x come from other lanes, else from the level 1 cache
-  int unroll = 1;                 ///< planes per turn of the loop
-  bool ring = false;              ///< planes lie in shared memory: stencil_ring.cu
-  int blocks = 0;  ///< of a multiprocessor, at least: bounds the registers of a thread; 0: as it comes
+  int ahead = 1;        ///< planes fetched before they are used: 0 to 4, from 2 on by asynchronous copies
+  bool shuffle = true;  ///< neighbours along x come from other lanes, else from the level 1 cache
+  int unroll = 1;       ///< planes per turn of the loop
+  bool ring = false;    ///< planes lie in shared memory: stencil_ring.cu
+  int blocks = 0;       ///< of a multiprocessor, at least: bounds the registers of a thread; 0: as it comes
 };
 
 /// Why this stencil cannot be computed so; nothing when it can.

@@ -69,9 +69,10 @@ class MarchPrinter {
     for (int y = 0; y < s_.rows; ++y) note_row(y);
     std::string all = printer_.head();
     const stencil::Reach reach = d_.view().reach();
-    all += "STENCIL_OP void march_planes(const StencilWork& w, int x0, int y0, Index z0, Index z1, int lane) {\n";
     all +=
-        "  const Real* const p = (const Real*)w.params;\n  const int here = max(0, (int)w.nx - x0);\n";
+        "STENCIL_OP void march_planes(const StencilWork& w, int x0, int y0, Index z0, Index z1, int lane) "
+        "{\n";
+    all += "  const Real* const p = (const Real*)w.params;\n  const int here = max(0, (int)w.nx - x0);\n";
     all += fmt::format("  const int last = (int)(w.nx - 1 + {0}) / {1} * {1}, x = min(x0, last);\n",
                        reach.high[2], s_.points);
     for (const int y : row_offsets_)
@@ -150,9 +151,7 @@ class MarchPrinter {
   /// hold one plane to come and no more: a value that moves on waits for a load that is under way.
   bool copies() const { return s_.ahead >= 2; }
   /// Planes from the fetch to the use; with copies, what was new some planes ago comes from a cache and needs none.
-  int ahead_of(int read, int top) const {
-    return copies() && top < newest_of_.at(read) ? 0 : s_.ahead;
-  }
+  int ahead_of(int read, int top) const { return copies() && top < newest_of_.at(read) ? 0 : s_.ahead; }
 
   void load(const Row& row, const Planes& planes, const std::string& text) {
     const int ahead = ahead_of(row.read, planes.top), lead = planes.top + ahead - planes.bottom;

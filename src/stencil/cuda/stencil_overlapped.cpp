@@ -30,13 +30,18 @@ int code_of(const Boundary& b) {
 
 std::string list(const std::vector<int>& values) { return fmt::format("{{{}}}", fmt::join(values, ",")); }
 
-/// What suits an element size and rank on the card it was measured on.
-OverlapShape default_shape(int rank, Index element_bytes) {
-  if (rank == 2) {
+/// What was fastest on an H200. Two warps a scheduler with as many registers as a thread can have did more than four with
+/// half as many: more points between two barriers, and more of them at hand for each. That is for one field of numbers of
+/// four or eight bytes, and up to four levels, whose state fits.
+OverlapShape default_shape(const ProgramView& p, Index element_bytes, int levels) {
+  if (p.rank == 2) {
     if (element_bytes <= 4) return {8, 4, 1, 1, 16};
     if (element_bytes <= 8) return {8, 4, 1, 1, 8};
     return {4, 2, 1, 1, 8};
   }
+  const bool is_light = p.output_count == 1 && levels <= 4;
+  if (is_light && element_bytes == 4) return {4, 4, 4, 8, 1};
+  if (is_light && element_bytes == 8) return {4, 2, 4, 8, 1};
   if (element_bytes <= 4) return {4, 2, 4, 16, 1};
   if (element_bytes <= 8) return {4, 2, 2, 16, 1};
   return {2, 1, 4, 16, 1};
@@ -59,22 +64,25 @@ void check_shape(const OverlapShape& s, const ProgramView& p, Index element_byte
 
 }  // namespace
 
-OverlapShape overlap_shape(const Schedule& s, int rank, Index element_bytes, bool red_black) {
-  OverlapShape shape = default_shape(rank, element_bytes);
-  if (s.steps > 1) shape.levels = s.steps * (red_black ? 2 : 1);
+OverlapShape overlap_shape(const Schedule& s, const ProgramView& p, Index element_bytes) {
+  const int levels = s.steps > 1 ? s.steps * (p.red_black ? 2 : 1) : 0;
+  OverlapShape shape = default_shape(p, element_bytes, levels);
+  if (levels > 0) shape.levels = levels;
   if (s.block_x > 0) shape.points = s.block_x / 32;
   const int height = s.block_x > 0 ? s.block_y : shape.rows * shape.warps;
   // Registers of a thread that hold the state of all levels, and how many threads then fit.
   const auto registers = [&](int rows) {
     return 2 * shape.levels * shape.points * rows * static_cast<int>(element_bytes) / 4;
   };
-  if (rank == 2) {
+  if (p.rank == 2) {
     shape.blocks = registers(1) <= 40 ? 20 : registers(1) <= 72 ? 16 : registers(1) <= 104 ? 12 : 8;
     return shape;
   }
-  for (const auto& [warps, most] :
-       {std::pair{16, 80}, std::pair{14, 80}, std::pair{12, 112}, std::pair{8, 192}, std::pair{4, 192}}) {
-    if (height % warps != 0 || (red_black && height / warps % 2 != 0)) continue;
+  if (s.block_x == 0 && shape.levels <= 4) return shape;
+  const int few = p.output_count == 1 ? 128 : 0;
+  for (const auto& [warps, most] : {std::pair{8, few}, std::pair{16, 80}, std::pair{14, 80},
+                                    std::pair{12, 112}, std::pair{8, 192}, std::pair{4, 192}}) {
+    if (height % warps != 0 || (p.red_black && height / warps % 2 != 0)) continue;
     shape.warps = warps;
     shape.rows = height / warps;
     if (registers(shape.rows) <= most) break;
@@ -122,7 +130,7 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
   const ProgramView p = d.view();
   is_2d_ = p.rank == 2;
   red_black_ = p.red_black;
-  shape_ = overlap_shape(plan.schedule, p.rank, static_cast<Index>(sizeof(T)), red_black_);
+  shape_ = overlap_shape(plan.schedule, p, static_cast<Index>(sizeof(T)));
   shape_.colour = plan.levels[0].colour;
   check_shape(shape_, p, static_cast<Index>(sizeof(T)));
   instance_ = &overlap_instance(d, stencil_numbers<T>(plan.chain[0].in_double), shape_, faces);

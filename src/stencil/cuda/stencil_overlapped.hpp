@@ -23,7 +23,8 @@ struct OverlapShape {
 };
 
 /// What a schedule asks for, completed by what is fast.
-OverlapShape overlap_shape(const stencil::Schedule& schedule, int rank, Index element_bytes, bool red_black);
+OverlapShape overlap_shape(const stencil::Schedule& schedule, const stencil::ProgramView& program,
+                           Index element_bytes);
 
 /// Fields that a stencil writes: their places among its reads and outputs.
 struct EvolvingFields {

@@ -92,7 +92,8 @@ std::string StencilPrinter::name(Known value, int planes) {
 std::string StencilPrinter::carried() const {
   std::string all;
   for (std::size_t v = 0; v < values_.size(); ++v)
-    for (int d = 1; d <= values_[v].carried; ++d) all += fmt::format("  {} v{}_{}{{}};\n", values_[v].type, v, d);
+    for (int d = 1; d <= values_[v].carried; ++d)
+      all += fmt::format("  {} v{}_{}{{}};\n", values_[v].type, v, d);
   return all;
 }
 
@@ -100,7 +101,8 @@ std::string StencilPrinter::moves() const {
   std::string all;
   for (std::size_t v = 0; v < values_.size(); ++v)
     for (int d = values_[v].carried; d >= 1; --d)
-      all += d > 1 ? fmt::format("  v{0}_{1} = v{0}_{2};\n", v, d, d - 1) : fmt::format("  v{0}_1 = v{0};\n", v);
+      all +=
+          d > 1 ? fmt::format("  v{0}_{1} = v{0}_{2};\n", v, d, d - 1) : fmt::format("  v{0}_1 = v{0};\n", v);
   return all;
 }
 

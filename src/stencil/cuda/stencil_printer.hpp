@@ -66,7 +66,7 @@ class StencilPrinter {
   int reads_ = 0;
   std::string text_;
   struct Printed {
-    bool is_uniform;   ///< a real number that is the same for all points
+    bool is_uniform;  ///< a real number that is the same for all points
     const char* type;
     int carried;  ///< planes
   };

@@ -63,7 +63,8 @@ class RingPrinter {
     const std::string results = computed();
     std::string all = printer_.head();
     all += fmt::format(
-        "STENCIL_OP void march_planes(const StencilWork& w, const Boxes& b, int tile_x0, int tile_y0, Index z0, "
+        "STENCIL_OP void march_planes(const StencilWork& w, const Boxes& b, int tile_x0, int tile_y0, Index "
+        "z0, "
         "Index z1, int lane) {{\n"
         "  const int x0 = tile_x0 + threadIdx.x * {0}, y0 = tile_y0 + threadIdx.y * {1};\n"
         "  const Real* const p = (const Real*)w.params;\n"
@@ -74,12 +75,14 @@ class RingPrinter {
         s_.points, s_.rows, slots());
     if (is_narrow())
       all += fmt::format(
-          "  const int near = lane == 31 ? {0} : -1 - lane * {0};  // for all lanes but the last what the first one needs\n",
+          "  const int near = lane == 31 ? {0} : -1 - lane * {0};  // for all lanes but the last what the "
+          "first one needs\n",
           s_.points);
     all += fetching();
     for (std::size_t o = 0; o < d_.outputs.size(); ++o)
       all += fmt::format(
-          "  Storage* to{0} = (Storage*)w.out[{0}] + (z0 - {1}) * w.plane + (Index)y0 * w.row + x0;\n", o, lead_);
+          "  Storage* to{0} = (Storage*)w.out[{0}] + (z0 - {1}) * w.plane + (Index)y0 * w.row + x0;\n", o,
+          lead_);
     all += printer_.carried();
     const std::string turn = "    ring.wait(slot, parity);\n" + places_ + results + printer_.moves();
     // Planes before the first one that is computed are gone through as well; nothing is stored.
@@ -126,8 +129,7 @@ class RingPrinter {
     if (m == 0 || !is_narrow()) return widened(fmt::format("{}.at[{}]", pack(r, y, m), l));
     const std::string edge = fmt::format("e{}", stem(r, y));
     if (packs_.insert(edge).second)
-      printer_.say(
-          fmt::format("    const Storage {} = beside{}[{}];\n", edge, r, y * tiles_.at(r).pitch));
+      printer_.say(fmt::format("    const Storage {} = beside{}[{}];\n", edge, r, y * tiles_.at(r).pitch));
     return fmt::format("choose(lane == {}, {}, {}_lane({}, 1))", m < 0 ? 0 : 31, widened(edge),
                        m < 0 ? "below" : "above", widened(fmt::format("{}.at[{}]", pack(r, y, 0), l)));
   }
@@ -138,7 +140,8 @@ class RingPrinter {
     for (const auto& [r, t] : tiles_) {
       boxes_.push_back({r, t.pitch * element_bytes_ / 4, t.rows});
       places_ += fmt::format(
-          "    const Storage* const at{0} = (const Storage*)(shared + {1} + slot * {2}) + (threadIdx.y * {3} + "
+          "    const Storage* const at{0} = (const Storage*)(shared + {1} + slot * {2}) + (threadIdx.y * {3} "
+          "+ "
           "{4}) * {5} + threadIdx.x * {6} + {7};\n",
           r, t.offset, plane_bytes(t), s_.rows, t.above, t.pitch, s_.points, t.left);
       if (is_narrow()) places_ += fmt::format("    const Storage* const beside{0} = at{0} + near;\n", r);
@@ -147,10 +150,11 @@ class RingPrinter {
       bytes += fmt::format("{}{}{}", bytes.empty() ? "" : " + ",
                            late > 0 ? fmt::format("({}) * ", wanted) : "", t.pitch * element_bytes_ * t.rows);
       copies += fmt::format(
-          "    {0}copy_box(shared + {1} + slot * {2}, b.map[{3}], (tile_x0 - {4}) * {5} / 4 + b.x, tile_y0 - {6} + "
+          "    {0}copy_box(shared + {1} + slot * {2}, b.map[{3}], (tile_x0 - {4}) * {5} / 4 + b.x, tile_y0 - "
+          "{6} + "
           "b.y, first + z + {7}, ring.full + slot);\n",
-          late > 0 ? fmt::format("if ({}) ", wanted) : "", t.offset, plane_bytes(t), r, t.left, element_bytes_,
-          t.above, t.top);
+          late > 0 ? fmt::format("if ({}) ", wanted) : "", t.offset, plane_bytes(t), r, t.left,
+          element_bytes_, t.above, t.top);
     }
     return fmt::format(
         "  const int first = (int)z0 + b.z;\n"

@@ -19,7 +19,10 @@ namespace {
 class TilePrinter {
  public:
   TilePrinter(const Definition& d, StencilNumbers numbers, const TileShape& s)
-      : d_(d), s_(s), element_bytes_(stencil_bytes(numbers)), printer_(d, numbers, [](int r, int z, int y, int x) { return name(r, z, y, x); }) {
+      : d_(d),
+        s_(s),
+        element_bytes_(stencil_bytes(numbers)),
+        printer_(d, numbers, [](int r, int z, int y, int x) { return name(r, z, y, x); }) {
     StencilPrinter scout(d, numbers, [&](int r, int z, int y, int x) {
       rows_[{r, z, y}].insert(x);
       reach_x_ = std::max({reach_x_, -x, x - s.points + 1});
@@ -44,17 +47,20 @@ class TilePrinter {
     for (const auto& [key, places] : rows_) bases.insert({std::get<0>(key), std::get<1>(key)});
     for (const auto& [r, z] : bases)
       all += fmt::format(
-          "  const char* const b{0}_{1} = (const char*)((const Storage*)w.in[{0}] + min(z0 + {2}, w.nz - 1 + {3}) * "
+          "  const char* const b{0}_{1} = (const char*)((const Storage*)w.in[{0}] + min(z0 + {2}, w.nz - 1 + "
+          "{3}) * "
           "w.plane - {4} * w.row) - 128;\n",
           r, z + max_radius, z, reach.high[0], reach.low[1]);
     for (std::size_t o = 0; o < d_.outputs.size(); ++o)
       for (int z = 0; z < s_.depth; ++z)
         all += fmt::format(
-            "  char* const to{0}_{1} = (char*)((Storage*)w.out[{0}] + (z0 + {1}) * w.plane - {2} * w.row) - 128;\n",
+            "  char* const to{0}_{1} = (char*)((Storage*)w.out[{0}] + (z0 + {1}) * w.plane - {2} * w.row) - "
+            "128;\n",
             o, z, reach.low[1]);
     for (const int y : rows)
       all += fmt::format(
-          "  const Offset row{} = ((Offset)(min(y0 + {}, (int)w.ny - 1 + {}) + {}) * (int)w.row + x) * {} + 128;\n",
+          "  const Offset row{} = ((Offset)(min(y0 + {}, (int)w.ny - 1 + {}) + {}) * (int)w.row + x) * {} + "
+          "128;\n",
           y + max_radius, y, reach.high[1], reach.low[1], element_bytes_);
     for (int m = 1; m <= packs_beside(); ++m) {
       all +=
@@ -80,7 +86,8 @@ class TilePrinter {
                                   printer_.stored(d_.outputs[o].root, y, x, z));
           stores += printer_.take_statements();
           stores += fmt::format(
-              "  if (z0 + {0} < w.nz && y0 + {1} < (int)w.ny)\n    store_pack<{2}>((Storage*)(to{3}_{0} + row{4}), "
+              "  if (z0 + {0} < w.nz && y0 + {1} < (int)w.ny)\n    store_pack<{2}>((Storage*)(to{3}_{0} + "
+              "row{4}), "
               "Pack<Storage, {2}>{{{{{5}}}}}, here);\n",
               z, y, s_.points, o, y + max_radius, points);
         }
@@ -116,9 +123,8 @@ class TilePrinter {
     const auto& [r, z, y] = key;
     const int V = s_.points;
     const std::string stem = fmt::format("{}_{}_{}", r, z + max_radius, y + max_radius);
-    std::string all =
-        fmt::format("  const Storage* const q{} = (const Storage*)(b{}_{} + row{});\n", stem, r, z + max_radius,
-                    y + max_radius);
+    std::string all = fmt::format("  const Storage* const q{} = (const Storage*)(b{}_{} + row{});\n", stem, r,
+                                  z + max_radius, y + max_radius);
     all += fmt::format("  const Pack<Storage, {0}> s{1} = load_pack<{0}>(q{1});\n", V, stem);
     for (int x = 0; x < V; ++x) value(key, x, widened(fmt::format("s{}.at[{}]", stem, x)));
     for (int m = 1; m <= packs_beside(); ++m) {
@@ -166,10 +172,11 @@ class TilePrinter {
 
 const KernelInstance& tile_instance(const Definition& definition, StencilNumbers numbers,
                                     const TileShape& s) {
-  return stencil_instance(stencil_tile_source, definition, TilePrinter(definition, numbers, s).print(),
-                          {fmt::format("BLOCK_X={}", s.block_x), fmt::format("BLOCK_Y={}", s.block_y),
-                           fmt::format("ROWS={}", s.rows), fmt::format("POINTS={}", s.points),
-                           fmt::format("DEPTH={}", s.depth), fmt::format("BLOCKS={}", s.blocks), fmt::format("WIDE={}", s.wide ? 1 : 0)});
+  return stencil_instance(
+      stencil_tile_source, definition, TilePrinter(definition, numbers, s).print(),
+      {fmt::format("BLOCK_X={}", s.block_x), fmt::format("BLOCK_Y={}", s.block_y),
+       fmt::format("ROWS={}", s.rows), fmt::format("POINTS={}", s.points), fmt::format("DEPTH={}", s.depth),
+       fmt::format("BLOCKS={}", s.blocks), fmt::format("WIDE={}", s.wide ? 1 : 0)});
 }
 
 }  // namespace spinloom::cuda

@@ -18,7 +18,6 @@ struct StencilWork {
 static_assert(stencil::max_reads == 20 && stencil::max_outputs == 16 && stencil::max_reductions == 4 &&
               stencil::max_params == 16 && sizeof(StencilWork) == 20 * 8 + 16 * 8 + 4 * 8 + 5 * 8 + 8 + 128);
 
-
 /// As in stencil_ring.cu.
 struct Boxes {
   TensorMap map[stencil::max_reads] = {};

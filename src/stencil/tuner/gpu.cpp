@@ -22,14 +22,15 @@ std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const
       add(std::string("cuda ") + text);
   else
     for (const char* text :
-         {"tile block=64x2 rows=2 depth=2 band=512 shuffle", "tile depth=2",
-          "tile block=64x2 shuffle band=128", "tile block=64x2 rows=2 shuffle", "tile block=64x2 rows=2",
-          "tile block=32x4", "tile block=32x4 shuffle", "march rows=2 shuffle ahead=4",
-          "march rows=2 ahead=4", "march rows=2 block=32x4 ahead=4", "march ahead=0 unroll=9", "march rows=2",
-          "march rows=2 shuffle", "march rows=3 block=32x4", "march", "ring rows=2 block=32x4 ahead=2"})
+         {"tile block=64x8 rows=4 depth=2 shuffle blocks=1", "tile block=32x4 rows=4 depth=2",
+          "tile block=64x2 rows=2 depth=2 shuffle", "tile depth=2", "tile block=64x2 rows=2",
+          "tile block=32x4", "march rows=4 block=32x4 shuffle ahead=2", "march rows=2 shuffle",
+          "march rows=2", "march", "ring rows=4 block=32x4 ahead=2 depth=8", "ring rows=2 ahead=2",
+          "ring rows=4 block=32x4 ahead=2", "ring rows=3 block=32x12 ahead=2",
+          "ring rows=2 block=32x16 ahead=1"})
       add(std::string("cuda ") + text);
   for (const char* text :
-       {"", " steps=4 block=64x64", " steps=3 block=64x48", " steps=4 block=32x64", " steps=2 block=64x64"})
+       {"", " steps=4 block=64x64", " steps=4 block=64x48", " steps=4 block=64x32", " steps=2 block=64x64"})
     if (!is_2d) add(std::string("cuda overlapped") + text);
   for (const char* text : {"", " steps=8 block=64x1", " steps=8 block=256x1", " steps=4 block=128x1"})
     if (is_2d) add(std::string("cuda overlapped") + text);
