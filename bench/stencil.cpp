@@ -205,13 +205,12 @@ std::vector<std::string> stencil_bench_names() {
   std::vector<std::string> names{"all"};
   for (const Case& c : cases) names.push_back(c.name);
   names.push_back("on-chip");  // of GPUs alone
-  names.push_back("resident");
   return names;
 }
 
 BenchResult bench_stencil(const BenchRequest& request) {
   if (request.device.kind == DeviceKind::cuda) return bench_stencil_cuda(request);
-  if (request.stencil == "on-chip" || request.stencil == "resident")
+  if (request.stencil == "on-chip")
     throw ArgumentError(fmt::format("bench stencil: {} is measured with --device cuda", request.stencil));
   BenchResult result;
   result.columns = {

@@ -28,7 +28,6 @@ const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"7-point", "7-point", false, {"cuda gather", "cuda overlapped"}, 24},
       {"on-chip", "7-point", false, {"cuda overlapped"}, 240, 192},
-      {"resident", "7-point", false, {"cuda overlapped", "cuda resident"}, 256, 128},
       {"27-point", "27-point", false, {"cuda gather"}},
       {"25-point", "25-point", false, {"cuda gather"}},
       {"wave", "wave", false, {"cuda gather"}},

@@ -48,12 +48,6 @@ TEST(CudaFamilyStencil, SeveralStepsInOnePass) {
   expect_bits<float>("5-point", {40, 131}, "cuda overlapped", {0.4, 0.1});
 }
 
-TEST(CudaFamilyStencil, ManyStepsOnTheChip) {
-  SPINLOOM_NEEDS(gpu);
-  expect_bits<double>("7-point", {9, 12, 35}, "cuda resident steps=3", {0.4, 0.1}, {periodic(), periodic()});
-  expect_bits<float>("7-point", {9, 12, 35}, "cuda resident", {0.4, 0.1});
-}
-
 TEST(CudaFamilyStencil, MultigridCycles) {
   SPINLOOM_NEEDS(gpu);
   for (const bool masked : {false, true}) {

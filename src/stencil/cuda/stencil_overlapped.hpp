@@ -5,7 +5,6 @@
 
 #include "runtime/cuda/context.hpp"
 #include "spinloom/core/types.hpp"
-#include "stencil/cuda/stencil_pass.hpp"
 #include "stencil/cuda/stencil_text.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
@@ -19,7 +18,8 @@ struct OverlapShape {
   int rows = 8;    ///< of a thread
   int warps = 8;   ///< of a block, one above the other
   int blocks = 1;  ///< on a multiprocessor at once
-  int colour = 0;  ///< of a red-black stencil's first level, 1 for a part of a grid that starts at an odd point
+  int colour =
+      0;  ///< of a red-black stencil's first level, 1 for a part of a grid that starts at an odd point
 };
 
 /// What a schedule asks for, completed by what is fast.
@@ -43,14 +43,14 @@ std::optional<std::string> why_no_overlap(const std::vector<stencil::Definition>
 /// Several levels of a stencil in one pass over the grid, from the current arrays into the others: registers, shuffles and a
 /// little shared memory hold what lies between, and tiles compute their rims twice.
 template <class T>
-class OverlappedPass final : public SeveralLevels<T> {
+class OverlappedPass {
  public:
   /// Compiles the kernel for the plan's boundaries. Errors: ArgumentError for tiles that registers cannot hold.
   OverlappedPass(Context& context, const stencil::Plan<T>& plan);
-  bool suits(const stencil::Plan<T>& plan) const override;
-  int levels() const override { return shape_.levels; }
-  void run(const StencilWork& work, int levels) override;
-  void turn(StencilWork& work) const override;
+  bool suits(const stencil::Plan<T>& plan) const;
+  int levels() const { return shape_.levels; }
+  void run(const StencilWork& work, int levels);
+  void turn(StencilWork& work) const;
 
  private:
   /// As in stencil_overlap.cuh.

@@ -329,7 +329,7 @@ extern "C" __global__ void __launch_bounds__(32 * row_warps)
   });
 }
 
-/// The sum of `count` values, for thread 0 of a block of sum_threads.
+/// The sum of `count` values, for thread 0 of a block of sum_threads; the others get 0.
 __device__ inline double sum_all(const double* values, Index count) {
   __shared__ double part[sum_threads];
   double sum = 0;
@@ -339,7 +339,7 @@ __device__ inline double sum_all(const double* values, Index count) {
     __syncthreads();
     if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
   }
-  return part[0];
+  return threadIdx.x == 0 ? part[0] : 0.0;  // thread 0 wrote it
 }
 /// `told` is memory of the host; `ends`: a step of conjugate gradients.
 extern "C" __global__ void __launch_bounds__(sum_threads)

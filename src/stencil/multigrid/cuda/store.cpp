@@ -102,6 +102,7 @@ std::unique_ptr<MultigridWork<T>> MultigridStore<T>::make_work() const {
   work->rows =
       context_.memory().allocate(static_cast<std::size_t>(finest.n[0] * finest.n[1]) * sizeof(double));
   work->numbers = context_.memory().allocate(sizeof(MultigridNumbers));
+  cuda::zero_bytes(work->numbers.get(), device, sizeof(MultigridNumbers));
   work->means =
       context_.memory().allocate(std::max<std::size_t>(2, state_.parts.is_singular.size()) * sizeof(double));
   if (chunks_ > 0)
