@@ -92,6 +92,22 @@ void require_texts(const Options& o) {
   require("--boundary", o.boundary, st::parse_boundary);
 }
 
+StencilRun what_ranks_run(const Options& o, const stencil_command::Source& source,
+                          const std::vector<spinloom::Device>& devices) {
+  StencilRun what;
+  what.params = param_values(source, o.params, o.otherwise);
+  what.source = source;
+  what.matrix = o.matrix.empty() ? "256,256,256" : o.matrix;
+  what.schedule = o.schedule;
+  what.boundary = o.boundary;
+  what.precision = o.precision;
+  what.steps = o.steps;
+  what.devices = devices;
+  what.any_gpu = o.device == "cuda" || o.device == "auto";
+  what.has_files = !o.inputs.empty() || !o.outputs.empty();
+  return what;
+}
+
 }  // namespace
 
 Command add_stencil(CLI::App& program) {
@@ -134,13 +150,7 @@ Command add_stencil(CLI::App& program) {
             chosen->where = devices.front();
             const Console console = chosen->console();
             const auto source = stencil_command::find_source(chosen->name, chosen->expression);
-            if (run->parsed() && run_on_ranks({source, ran->matrix.empty() ? "256,256,256" : ran->matrix,
-                                               ran->schedule, ran->boundary, ran->precision, ran->steps,
-                                               param_values(source, ran->params, ran->otherwise), devices,
-                                               ran->device == "cuda" || ran->device == "auto",
-                                               !ran->inputs.empty() || !ran->outputs.empty()},
-                                              console))
-              return;
+            if (run->parsed() && run_on_ranks(what_ranks_run(*ran, source, devices), console)) return;
             require_texts(*chosen);
             if (run->parsed()) {
               const Json json = stencil_command::run(*ran, console);
