@@ -8,6 +8,9 @@ struct Times {
 };
 Times time_once(const std::function<void()>& work);
 
+/// The middle value, or the mean of the two in the middle. Not for nothing at all.
+double median(std::vector<double> values);
+
 /// Runs `work` once to warm up, then `repetitions` times: {"seconds": median, "spread": (largest - smallest)
 /// / median, "repetitions": n, "cpu_seconds": median}.
 Json measure(int repetitions, const std::function<void()>& work);

@@ -53,11 +53,6 @@ double plain_residual(const Shape& shape, const std::vector<unsigned char>& mask
   return std::sqrt(size > 0 ? gap / size : gap);
 }
 
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
-
 /// Seconds of a cycle by itself: what a solve of more cycles takes longer. With the speed of a copy in the same rounds,
 /// and the share of it that a cycle which read u and f and wrote u once on its way down and once up would have.
 template <class T>

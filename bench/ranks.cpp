@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <optional>
 
 #include "../cli/console.hpp"
-#include "bench.hpp"
+#include "harness.hpp"
+#include "ranks.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/threads.hpp"
-#include "spinloom/stencil/builtin.hpp"
-#include "spinloom/stencil/domain_stepper.hpp"
-#include "spinloom/stencil/stepper.hpp"
 
 /// What does it cost to share a grid by processes instead of threads? One rank on as many threads as there are ranks, against
 /// ranks of one thread each, in turn in every round; ratios are medians of rounds.
@@ -19,65 +16,12 @@ namespace {
 
 using namespace spinloom;
 namespace st = spinloom::stencil;
+using bench_ranks::Alone, bench_ranks::Shared, bench_ranks::measured;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* measured = "7-point";
 constexpr const char* spatial = "sweep rows=64 planes=4 stream prefetch";
 constexpr const char* temporal = "diamond width=24 planes=4 prefetch";
 constexpr int steps_between = 12;  ///< of the temporal schedule: one diamond of width 24 is 12 steps high
-
-double value(Index z, Index y, Index x) { return 1 + 0.01 * double((7 * z + 3 * y + x) % 101); }
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
-
-template <class Stepper>
-void set_params(Stepper& s) {
-  int p = 0;
-  for (const auto& [_, number] : st::find_builtin(measured).params) s.set(p++, number);
-}
-
-/// A grid shared by all ranks, and what advances it.
-struct Shared {
-  std::vector<st::Kernel<double>> chain = st::builtin_kernels<double>(measured);
-  st::Domain domain;
-  st::DomainGrid<double> u;
-  st::DomainStepper<double> stepper;
-  Shared(const Shape& shape, const Communicator& c, const char* schedule, int between, st::Exchanging how)
-      : domain(shape, c, st::rim_of(chain, between)),
-        u(domain, st::dirichlet(1)),
-        stepper((u.fill(value), chain), {u}, st::parse_schedule(schedule), how) {
-    set_params(stepper);
-  }
-};
-
-/// The same on one rank.
-struct Alone {
-  st::Grid<double> u;
-  st::Stepper<double> stepper;
-  Alone(const Shape& shape, const char* schedule)
-      : u(shape, st::Halo(1), st::dirichlet(1)),
-        stepper(st::builtin_kernels<double>(measured), {u}, st::parse_schedule(schedule)) {
-    u.fill(value);
-    set_params(stepper);
-  }
-};
-
-void check(const Communicator& c, const Shape& shape, const char* schedule, int between, st::Exchanging how) {
-  Shared several(shape, c, schedule, between, how);
-  several.stepper.run(30);
-  const auto got = several.u.gather();
-  c.agree([&] {
-    if (c.rank() != 0) return;
-    Alone one(shape, "naive");
-    one.stepper.run(30);
-    const auto expected = one.u.to_array();
-    if (std::memcmp(got.data(), expected.data(), sizeof(double) * static_cast<std::size_t>(got.size())) != 0)
-      throw NotConverged(fmt::format("bench ranks: {} ranks by '{}' differ from one", c.size(), schedule));
-  });
-}
 
 struct Variant {
   std::string name, schedule;
@@ -105,18 +49,22 @@ BenchResult bench_ranks(const BenchRequest& request) {
   set_thread_count(1);
   Shape small = shape;
   for (Index& n : small) n = std::min<Index>(n, 75);
-  for (const Exchanging how : {Exchanging::overlapped, Exchanging::blocking})
-    check(c, small, spatial, 1, how);
-  check(c, small, temporal, steps_between, Exchanging::blocking);
+  const auto check = [&](const char* schedule, int between, Exchanging how) {
+    Shared<double> several(small, c, schedule, between, how);
+    bench_ranks::check_against_one(several, c, small, fmt::format("'{}'", schedule));
+  };
+  check(spatial, 1, Exchanging::overlapped);
+  check(spatial, 1, Exchanging::blocking);
+  check(temporal, steps_between, Exchanging::blocking);
 
-  std::optional<Alone> one_spatial, one_temporal;
+  std::optional<Alone<double>> one_spatial, one_temporal;
   set_thread_count(c.size());
   if (c.rank() == 0) {
     one_spatial.emplace(shape, spatial);
     one_temporal.emplace(shape, temporal);
   }
   set_thread_count(1);
-  Shared overlapped(shape, c, spatial, 1, Exchanging::overlapped),
+  Shared<double> overlapped(shape, c, spatial, 1, Exchanging::overlapped),
       blocking(shape, c, spatial, 1, Exchanging::blocking),
       deep(shape, c, temporal, steps_between, Exchanging::blocking);
   const Index few = 4, many = 2 * steps_between;

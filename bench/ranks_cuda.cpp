@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <optional>
 
 #include "../cli/console.hpp"
-#include "bench.hpp"
+#include "harness.hpp"
+#include "ranks.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/cuda.hpp"
-#include "spinloom/stencil/builtin.hpp"
-#include "spinloom/stencil/domain_stepper.hpp"
-#include "spinloom/stencil/stepper.hpp"
 
 /// Weak scaling: what does a step cost when each rank has a block, against one rank with one block on a GPU of its own? Ranks
 /// that share a GPU are allowed the time of their blocks one after the other, so that what remains is the price of sharing a
@@ -21,53 +18,8 @@ namespace {
 
 using namespace spinloom;
 namespace st = spinloom::stencil;
+using bench_ranks::Alone, bench_ranks::Shared, bench_ranks::measured;
 using Clock = std::chrono::steady_clock;
-
-constexpr const char* measured = "7-point";
-
-template <class T>
-T value(Index z, Index y, Index x) {
-  return T(1 + 0.01 * double((7 * z + 3 * y + x) % 101));
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
-
-template <class Stepper>
-void set_params(Stepper& s) {
-  int p = 0;
-  for (const auto& [_, number] : st::find_builtin(measured).params) s.set(p++, number);
-}
-
-/// A grid shared by all ranks, one block after the other along z.
-template <class T>
-struct Shared {
-  std::vector<st::Kernel<T>> chain = st::builtin_kernels<T>(measured);
-  st::Domain domain;
-  st::DomainGrid<T> u;
-  st::DomainStepper<T> stepper;
-  Shared(const Shape& shape, const Communicator& c, Device device, const char* schedule, int between,
-         st::Exchanging how)
-      : domain(shape, c, st::rim_of(chain, between), {{c.size(), 1, 1}, {}}),
-        u(domain, st::dirichlet(1), device),
-        stepper((u.fill(value<T>), chain), {u}, st::parse_schedule(schedule), how) {
-    set_params(stepper);
-  }
-};
-
-template <class T>
-struct Alone {
-  st::Grid<T> u;
-  st::Stepper<T> stepper;
-  Alone(const Shape& shape, Device device, const char* schedule)
-      : u(shape, st::Halo(1), st::dirichlet(1), device),
-        stepper(st::builtin_kernels<T>(measured), {u}, st::parse_schedule(schedule)) {
-    u.fill(value<T>);
-    set_params(stepper);
-  }
-};
 
 struct Variant {
   const char *name, *schedule;
@@ -84,24 +36,17 @@ constexpr Variant variants[] = {{"one block", "cuda", 0, overlapped, 0},
                                 {"deep rims, temporal", "cuda overlapped", 4, overlapped, 4},
                                 {"deeper rims, temporal", "cuda overlapped", 12, overlapped, 4}};
 
+/// One block after the other along z.
+st::DomainOptions along_z(const Communicator& c) { return {{c.size(), 1, 1}, {}}; }
+
 template <class T>
 void check(const Communicator& c, Device device, Shape block) {
   for (Index& n : block) n = std::min<Index>(n, 75);
   const Shape shape{block[0] * c.size() + 1, block[1], block[2]};  // parts of different sizes
   for (const Variant& v : variants) {
     if (v.between == 0) continue;
-    Shared<T> several(shape, c, device, v.schedule, v.between, v.how);
-    several.stepper.run(30);
-    const auto got = several.u.gather();
-    c.agree([&] {
-      if (c.rank() != 0) return;
-      Alone<T> one(shape, Device{}, "naive");
-      one.stepper.run(30);
-      const auto expected = one.u.to_array();
-      if (std::memcmp(got.data(), expected.data(), sizeof(T) * static_cast<std::size_t>(got.size())) != 0)
-        throw NotConverged(
-            fmt::format("bench ranks: {} ranks, {}, differ from one on the host", c.size(), v.name));
-    });
+    Shared<T> several(shape, c, v.schedule, v.between, v.how, device, along_z(c));
+    bench_ranks::check_against_one(several, c, shape, v.name);
   }
 }
 
@@ -121,8 +66,8 @@ void measure(const Communicator& c, const std::vector<Device>& devices, const Sh
     if (v.between == 0) continue;
     // One pair at a time, so that large blocks fit.
     std::unique_ptr<Alone<T>> one;
-    if (c.rank() == 0) one = std::make_unique<Alone<T>>(block, device, variants[v.against].schedule);
-    Shared<T> several(shape, c, device, v.schedule, v.between, v.how);
+    if (c.rank() == 0) one = std::make_unique<Alone<T>>(block, variants[v.against].schedule, device);
+    Shared<T> several(shape, c, v.schedule, v.between, v.how, device, along_z(c));
     bytes[i] = several.stepper.bytes_per_exchange();
     for (int round = -1; round < rounds; ++round)
       for (const std::size_t which : {static_cast<std::size_t>(v.against), i}) {

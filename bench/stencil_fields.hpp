@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "harness.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/stepper.hpp"
@@ -12,11 +13,6 @@
 namespace spinloom::bench_stencil {
 
 namespace st = spinloom::stencil;
-
-inline double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
 
 /// A stencil's grids with values near 1, so that no run ends in numbers too small to be fast.
 template <class T>
