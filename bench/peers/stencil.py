@@ -135,8 +135,9 @@ class Halide:
 
     def __init__(self):
         prefix = pathlib.Path(os.environ.get("HALIDE_PREFIX", "/usr"))
-        headers = glob.glob(str(prefix / "include/**/Halide.h"), recursive=True)
-        libraries = glob.glob(str(prefix / "lib/**/libHalide*.so*"), recursive=True)
+        # Not by "**", which follows the links of /usr/lib in circles.
+        headers = [h for at in ("include", "include/*") for h in glob.glob(str(prefix / at / "Halide.h"))]
+        libraries = [h for at in ("lib", "lib/*") for h in glob.glob(str(prefix / at / "libHalide*.so*"))]
         if not headers or not libraries or not shutil.which("g++"):
             raise ImportError("Halide")
         self.version = "Halide 14"
