@@ -40,8 +40,8 @@ constexpr Case cases[] = {
     {"red-black", false, "sweep rows=64 planes=4 prefetch", "sweep rows=64 planes=4 prefetch",
      "diamond width=24 planes=4 prefetch", "diamond width=24 planes=4 prefetch", 12},
     {"5-point", true, "sweep planes=8 stream prefetch", "sweep planes=8 stream prefetch",
-     "overlapped steps=12 columns=1024 planes=8 stream prefetch",
-     "overlapped steps=16 columns=1536 planes=8 stream prefetch", 48},
+     "overlapped steps=16 columns=1024 planes=4 stream prefetch",
+     "overlapped steps=16 columns=2048 planes=4 stream prefetch", 48},
 };
 
 struct Variant {
