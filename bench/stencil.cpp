@@ -34,14 +34,15 @@ constexpr Case cases[] = {
     {"25-point", false, "sweep rows=64 planes=4 stream prefetch", "sweep rows=64 planes=4 stream prefetch",
      "diamond width=32 planes=4 prefetch", "diamond width=32 planes=4 prefetch", 8},
     {"27-point", false, "sweep rows=64 planes=4 stream prefetch", "sweep rows=64 planes=4 stream prefetch",
-     "diamond width=24 planes=4 prefetch", "diamond width=24 planes=4 prefetch", 24},
+     "diamond rows=8 width=48 planes=4 prefetch", "diamond rows=8 width=48 planes=4 prefetch", 24},
     {"wave", false, "sweep rows=32 planes=4 prefetch", "sweep rows=32 planes=4 prefetch",
-     "diamond width=32 planes=4 prefetch", "diamond width=32 planes=4 prefetch", 8},
+     "diamond width=48 planes=4 prefetch", "diamond width=48 planes=4 prefetch", 12},
     {"red-black", false, "sweep rows=64 planes=4 prefetch", "sweep rows=64 planes=4 prefetch",
-     "diamond width=24 planes=4 prefetch", "diamond width=24 planes=4 prefetch", 12},
+     "diamond rows=4 columns=128 width=32 planes=4 prefetch",
+     "diamond rows=4 columns=128 width=32 planes=4 prefetch", 16},
     {"5-point", true, "sweep planes=8 stream prefetch", "sweep planes=8 stream prefetch",
-     "overlapped steps=12 columns=1024 planes=8 stream prefetch",
-     "overlapped steps=16 columns=1536 planes=8 stream prefetch", 48},
+     "overlapped steps=16 columns=1024 planes=4 stream prefetch",
+     "overlapped steps=16 columns=2048 planes=4 stream prefetch", 48},
 };
 
 struct Variant {

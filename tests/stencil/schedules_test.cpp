@@ -72,5 +72,37 @@ TEST(Stepper, SeesFacesThatChangeBetweenRuns) {
   }
 }
 
+struct Weighted5 {  // reaches further along x than along y, with weights that stay in the grid
+  static constexpr Field<0> u{};
+  static constexpr Field<1> weight{};
+  constexpr auto operator()() const {
+    const auto around = (u(0, -2) + u(0, 2)) + (u(-1, 0) + u(1, 0));
+    return next(u) = fma(weight(0, 0), around, 0.25 * u(0, 0));
+  }
+};
+template <class T>
+void check_long_rows() {
+  unsigned seed = 7;
+  for (const Faces& faces : all_faces) {
+    const std::array<std::pair<Boundary, Boundary>, 3> of_2d{faces[0], faces[2], faces[1]};
+    const Problem<T> problem{{make_kernel<Weighted5, T>("weighted")}, {35, 701}, of_2d, {}, 9, seed += 10};
+    const auto expected = problem.by_reference();
+    for (const char* text :
+         {"overlapped steps=4 planes=4 stream prefetch", "overlapped steps=3 columns=600 planes=8",
+          "overlapped steps=9 columns=300 planes=2 prefetch", "overlapped steps=5 planes=4"}) {
+      const Schedule schedule = parse_schedule(text);
+      if (why_illegal(problem.definitions(), expected[0].layout(), problem.boundaries(), schedule)) continue;
+      expect_equal(
+          problem.by(schedule), expected,
+          std::string(text) + ", y " + to_string(of_2d[0].first) + ", x " + to_string(of_2d[1].first));
+    }
+  }
+}
+/// Rows of several pieces, of which each goes through all levels of a wave before the next.
+TEST(Schedules, LongRowsIn2dHaveTheReferenceBits) {
+  check_long_rows<double>();
+  check_long_rows<float>();
+}
+
 }  // namespace
 }  // namespace spinloom::stencil

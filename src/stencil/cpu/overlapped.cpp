@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "spinloom/runtime/array.hpp"
 #include "spinloom/runtime/threads.hpp"
@@ -42,7 +44,8 @@ class Block {
     for (Index t = 1; t < depth_; ++t) set_low_planes(t);
     const Index start = is_periodic_[0] ? -r * (depth_ - 1) : 0;
     const Index stop = n + r * (depth_ - 1) + (is_periodic_[0] ? r * (depth_ - 1) : 0);
-    for (Index wave = start; wave < stop + r; wave += planes)
+    for (Index wave = start; wave < stop + r; wave += planes) {
+      if (run_in_pieces(wave)) continue;
       for (Index t = 1; t <= depth_; ++t) {
         const Index z = wave - r * (t - 1);
         const Index low = is_periodic_[0] ? -r * (depth_ - t) : 0,
@@ -55,9 +58,69 @@ class Block {
         if (t < depth_ && !is_periodic_[0])
           for (Index p = std::max(z, n); p < std::min(z + planes, n + r); ++p) set_high_plane(t, p);
       }
+    }
   }
 
  private:
+  /// In 2D the rows of a wave go through the levels in pieces of their columns, skewed so that each finds what it reads:
+  /// the level 1 cache still holds what one level wrote when the next one reads it, and each level fetches a part of
+  /// what the next wave reads from memory, which is at work all the time. False where rows wrap or some level has not
+  /// all of its planes.
+  bool run_in_pieces(Index wave) {
+    const Index n = g_.n[0], r = plan_.radius[0], planes = plan_.schedule.planes;
+    if (g_.rank != 2 || is_periodic_[2] || depth_ == 1 || planes == 1) return false;
+    const Index rim = is_periodic_[0] ? r : 0;
+    for (Index t = 1; t <= depth_; ++t)
+      if (const Index z = wave - r * (t - 1); z < -rim * (depth_ - t) || z + planes > n + rim * (depth_ - t))
+        return false;
+    calls_.resize(static_cast<std::size_t>(depth_));
+    for (Index t = 1; t <= depth_; ++t) {
+      int count = static_cast<int>(planes);
+      Call& call = calls_[static_cast<std::size_t>(t - 1)];
+      if (t > 1 && t < depth_ && !is_periodic_[0] && prepared_ == wave - planes) {
+        move_on(call, t);
+        continue;
+      }
+      prepare(call, t, wave - r * (t - 1), count, 0, 0);
+      if (count != planes) return false;
+      call.b.y0 = 0, call.b.y1 = 1;
+    }
+    prepared_ = wave;
+    Call& first = calls_.front();
+    const auto& reads = plan_.reads[static_cast<std::size_t>(plan_.level(first_).kernel)];
+    const T* ahead[max_reads][max_planes];
+    if (plan_.schedule.prefetch)
+      for (std::size_t f = 0; f < reads.size(); ++f)
+        for (Index u = 0; u < planes; ++u) {
+          ahead[f][u] = first.b.ahead[f][u];
+          first.b.ahead[f][u] = first.b.in[f][u];  // which is near
+        }
+    const Index skew = round_up(plan_.radius[2], line_), width = 32 * line_;
+    for (Index x = column_low(1); x < column_high(1) + skew * (depth_ - 1); x += width)
+      for (Index t = 1; t <= depth_; ++t) {
+        const Index low = column_low(t), high = column_high(t);
+        Call& call = calls_[static_cast<std::size_t>(t - 1)];
+        call.b.x0 = std::max(low, x - skew * (t - 1));
+        call.b.x1 = std::min(high, x + width - skew * (t - 1));
+        if (call.b.x0 >= call.b.x1) continue;
+        call.rows(call.b, call.state);
+        if (plan_.schedule.prefetch) {
+          const Index from = x + width * (t - 1) / depth_ / line_ * line_,
+                      to = std::min(column_high(1), x + width * t / depth_ / line_ * line_);
+          for (Index at = from; at < to; at += line_)
+            for (std::size_t f = 0; f < reads.size(); ++f)
+              for (Index u = 0; u < planes; ++u) __builtin_prefetch(ahead[f][u] + at, 0, 2);
+        }
+        // Cells beside the ends of a row follow what lies within their distance of them.
+        const Index z = wave - r * (t - 1);
+        if (t < depth_ && (call.b.x0 <= max_radius || call.b.x1 >= g_.n[2] - max_radius || z <= max_radius))
+          for (std::size_t e = 0; e < evolving_.size(); ++e)
+            if (plan_.fields[evolving_[e]].is_read_around)
+              for (Index u = 0; u < planes; ++u) finish_plane(t, e, z + u);
+      }
+    return true;
+  }
+
   // Rows and columns that level t computes.
   Index row_rim(Index t) const { return plan_.radius[1] * (depth_ - t); }
   Index column_rim(Index t) const { return round_up(plan_.radius[2] * (depth_ - t), line_); }
@@ -80,6 +143,16 @@ class Block {
     const Index plane =
         (static_cast<Index>(e) * (depth_ - 1) + t - 1) * rings_.depth + wrapped(z, rings_.depth);
     return memory_ + plane * rings_.plane_size - rings_.y_low * rings_.row_stride - rings_.x_low;
+  }
+  /// The points (z, 0, 0), (z + 1, 0, 0), .. of `count` planes of a ring.
+  template <class Pointer>
+  void ring_planes(Index t, std::size_t e, Index z, Index count, Pointer* planes) const {
+    Index slot = wrapped(z, rings_.depth);
+    T* first = ring(t, e, z) - slot * rings_.plane_size;
+    for (Index d = 0; d < count; ++d) {
+      planes[d] = first + slot * rings_.plane_size;
+      if (++slot == rings_.depth) slot = 0;
+    }
   }
   int evolving_index(std::size_t field) const {
     for (std::size_t e = 0; e < evolving_.size(); ++e)
@@ -111,8 +184,44 @@ class Block {
         for (int u = 0; u < planes; ++u) finish_plane(t, e, z + u);
   }
 
+  /// What a row kernel is called with.
+  struct Call {
+    RowFunction<T> rows = nullptr;
+    const void* state = nullptr;
+    RowBlock<T> b;
+  };
+
   /// One call of a row kernel; (dy, dx) is how far indices have run past the ends of periodic axes.
   void piece(Index t, Index z, int& planes, Index y0, Index y1, Index x0, Index x1, Index dy, Index dx) {
+    Call call;
+    prepare(call, t, z, planes, dy, dx);
+    RowBlock<T>& b = call.b;
+    b.y0 = y0, b.y1 = y1, b.x0 = x0, b.x1 = x1;
+    call.rows(b, call.state);
+  }
+  /// The call of a level between the first and the last is taken to the wave that follows.
+  void move_on(Call& call, Index t) const {
+    const std::size_t k = static_cast<std::size_t>(plan_.level(first_ + t - 1).kernel);
+    const Reach& reach = plan_.reach[k];
+    const Index planes = plan_.schedule.planes;
+    const auto move = [&](auto** pointers, Index count, Index ring_level, int e) {
+      if (e < 0) {
+        for (Index d = 0; d < count; ++d) pointers[d] += planes * g_.plane_stride;
+        return;
+      }
+      const Index step = planes * rings_.plane_size, size = rings_.depth * rings_.plane_size;
+      const T* end = ring(ring_level, static_cast<std::size_t>(e), 0) + size;
+      for (Index d = 0; d < count; ++d) pointers[d] += pointers[d] + step < end ? step : step - size;
+    };
+    for (std::size_t r = 0; r < plan_.reads[k].size(); ++r)
+      move(call.b.in[r], reach.low[0] + planes + reach.high[0], t - 1,
+           evolving_index(static_cast<std::size_t>(plan_.reads[k][r].read.field)));
+    const auto& outputs = plan_.chain[k].definition->outputs;
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+      move(call.b.out[o], planes, t, evolving_index(static_cast<std::size_t>(outputs[o].field)));
+  }
+  /// All of a call but its rows and columns.
+  void prepare(Call& call, Index t, Index z, int& planes, Index dy, Index dx) const {
     const Index l = first_ + t - 1;
     const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
     const Kernel<T>& kernel = plan_.chain[k];
@@ -121,28 +230,30 @@ class Block {
     const Way way = t == depth_ && plan_.schedule.stream ? Way::streaming
                     : t == 1 && plan_.schedule.prefetch  ? Way::fetching
                                                          : Way::plain;
-    const RowFunction<T> rows = pick(kernel.rows, planes, way);
-    RowBlock<T> b;
+    call.rows = pick(kernel.rows, planes, way);
+    call.state = kernel.state.get();
+    RowBlock<T>& b = call.b;
     b.params = plan_.params.data();
     b.colour = 0;
-    b.y0 = y0, b.y1 = y1, b.x0 = x0, b.x1 = x1;
     for (std::size_t r = 0; r < reads.size(); ++r) {
       const std::size_t field = static_cast<std::size_t>(reads[r].read.field);
       const int e = evolving_index(field);
       const bool in_ring = e >= 0 && t > 1;
       const T* origin = plan_.current(first_, field) - dy * g_.row_stride - dx;
-      const auto plane = [&](Index at) -> const T* {
-        if (in_ring) return ring(t - 1, static_cast<std::size_t>(e), at);
+      const auto plane = [&](Index at) {
         return origin + (is_periodic_[0] ? wrapped(at, g_.n[0]) : at) * g_.plane_stride;
       };
+      const Index count = reach.low[0] + planes + reach.high[0];
       b.in_stride[r] = in_ring ? rings_.row_stride : g_.row_stride;
-      for (Index d = 0; d < reach.low[0] + planes + reach.high[0]; ++d)
-        b.in[r][d] = plane(z - reach.low[0] + d);
+      if (in_ring)
+        ring_planes(t - 1, static_cast<std::size_t>(e), z - reach.low[0], count, b.in[r]);
+      else
+        for (Index d = 0; d < count; ++d) b.in[r][d] = plane(z - reach.low[0] + d);
       if (way != Way::plain)
         for (Index u = 0; u < planes; ++u)
           b.ahead[r][u] =
               in_ring || is_periodic_[0]
-                  ? plane(z + u)
+                  ? b.in[r][reach.low[0] + u]
                   : plane(std::min(z + planes + reads[r].high_z + u, g_.n[0] - 1 + g_.halo.high[0]));
     }
     const auto& outputs = kernel.definition->outputs;
@@ -150,11 +261,13 @@ class Block {
       const std::size_t field = static_cast<std::size_t>(outputs[o].field);
       const bool last = t == depth_;
       b.out_stride[o] = last ? g_.row_stride : rings_.row_stride;
-      for (Index u = 0; u < planes; ++u)
-        b.out[o][u] = last ? plan_.written(first_, field) + (z + u) * g_.plane_stride
-                           : ring(t, static_cast<std::size_t>(evolving_index(field)), z + u);
+      if (last) {
+        T* to = plan_.written(first_, field) + z * g_.plane_stride;
+        for (Index u = 0; u < planes; ++u) b.out[o][u] = to + u * g_.plane_stride;
+      } else {
+        ring_planes(t, static_cast<std::size_t>(evolving_index(field)), z, planes, b.out[o]);
+      }
     }
-    rows(b, kernel.state.get());
   }
 
   // What follows gives ring planes the cells outside of the grid that the next level reads.
@@ -271,6 +384,8 @@ class Block {
   bool is_periodic_[3] = {false, false, false};
   Index line_ = 1;
   Index y0_ = 0, y1_ = 0, x0_ = 0, x1_ = 0;
+  std::vector<Call> calls_;  ///< of a wave, level by level
+  Index prepared_ = std::numeric_limits<Index>::min() / 2;
 };
 
 }  // namespace
