@@ -8,6 +8,7 @@
 #include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/transfer.hpp"
 #include "spinloom/stencil/builtin.hpp"
+#include "spinloom/stencil/gpu_model.hpp"
 #include "spinloom/stencil/stepper.hpp"
 #include "stencil_fields.hpp"
 
@@ -25,14 +26,13 @@ struct Case {
   Index size = 0;                      ///< along each axis where no --matrix is given; 0: what fills the GPU
 };
 const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
-      {"7-point", "7-point", false, {"cuda gather", "cuda overlapped"}, 24},
-      {"on-chip", "7-point", false, {"cuda overlapped"}, 240, 192},
-      {"27-point", "27-point", false, {"cuda gather"}},
-      {"25-point", "25-point", false, {"cuda gather"}},
-      {"wave", "wave", false, {"cuda gather"}},
-      {"red-black", "red-black", false, {"cuda gather", "cuda overlapped"}},
-      {"5-point", "5-point", true, {"cuda gather", "cuda overlapped"}, 48}};
+  static const std::vector<Case> all = {{"7-point", "7-point", false, {"cuda gather", "cuda overlapped"}, 24},
+                                        {"on-chip", "7-point", false, {"cuda overlapped"}, 240, 192},
+                                        {"27-point", "27-point", false, {"cuda gather"}},
+                                        {"25-point", "25-point", false, {"cuda gather"}},
+                                        {"wave", "wave", false, {"cuda gather"}},
+                                        {"red-black", "red-black", false, {"cuda gather", "cuda overlapped"}},
+                                        {"5-point", "5-point", true, {"cuda gather", "cuda overlapped"}, 48}};
   return all;
 }
 
@@ -88,6 +88,16 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
       const double updates = v.name == "copy_roof" ? double(copied) : points * double(v.steps);
       if (round >= 0) v.seconds.push_back(seconds / updates);
     }
+  const st::GpuMachine machine = st::measure_gpu(device);
+  const auto predicted = [&](const Variant& v) {
+    st::GpuModelInput in = st::gpu_model_input(
+        kernels, fields.grids[0].layout(),
+        std::vector<st::Boundaries>(static_cast<std::size_t>(view.fields()), fields.grids[0].boundaries()),
+        st::parse_schedule(v.schedule), v.steps);
+    in.machine = machine;
+    st::rehearse_gpu(kernels, in);
+    return st::predict_gpu(in).glups;
+  };
   for (const Variant& v : variants) {
     const double seconds = median(v.seconds);
     const auto [low, high] = std::minmax_element(v.seconds.begin(), v.seconds.end());
@@ -109,6 +119,10 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
                               {"share_of_bandwidth", ratio * bytes / (2.0 * sizeof(T))},
                               {"ratio_to_copy_roof", ratio},
                               {"relative_error", 0}});
+    if (v.name == "copy_roof") continue;
+    const double glups = predicted(v);
+    result.figures.back()["predicted_glups"] = glups;
+    result.figures.back()["predicted_over_measured"] = glups * 1e9 * seconds;
   }
 }
 
@@ -116,7 +130,14 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
 
 BenchResult bench_stencil_cuda(const BenchRequest& request) {
   BenchResult result;
-  result.columns = {"stencil", "dtype", "name", "glups", "spread", "ratio_to_copy_roof", "share_of_bandwidth",
+  result.columns = {"stencil",
+                    "dtype",
+                    "name",
+                    "glups",
+                    "spread",
+                    "ratio_to_copy_roof",
+                    "share_of_bandwidth",
+                    "predicted_over_measured",
                     "schedule"};
   for (const Case& c : cases()) {
     if (request.stencil != "all" &&

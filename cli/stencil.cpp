@@ -73,9 +73,7 @@ CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* wh
   return app;
 }
 
-std::vector<spinloom::Device> one_device(const Options& o, bool is_model) {
-  return {o.start(is_model ? Common::Gpu::refused : Common::Gpu::accepted)};
-}
+std::vector<spinloom::Device> one_device(const Options& o) { return {o.start(Common::Gpu::accepted)}; }
 
 /// Texts that are not what they should be are wrong usage.
 template <class Parse>
@@ -130,10 +128,10 @@ Command add_stencil(CLI::App& program) {
   modelled->schedule = "best";
   auto* model = declare(
       *app, *modelled, "model",
-      "Print the layer conditions, the bytes that an update moves, and the speed that follows",
+      "Print what a cache holds, the bytes that an update moves, and the speed that follows",
       "spinloom stencil model 25-point --matrix 512,512,512 --schedule 'sweep rows=64 planes=4 stream "
       "prefetch' --measure",
-      with_schedule);
+      with_schedule | on_gpus);
   steps(model, *modelled, 1, "steps of a run: a temporal block is no deeper");
   model->add_flag("--measure", modelled->has_measured, "run it too, and print what was measured beside");
   auto* tune = declare(*app, *tuned, "tune",
@@ -146,7 +144,7 @@ Command add_stencil(CLI::App& program) {
             const auto chosen = run->parsed() ? ran : model->parsed() ? modelled : tuned;
             if (chosen->name.empty() && chosen->expression.empty())
               throw CLI::RequiredError("NAME or --expression");
-            const auto devices = run->parsed() ? ran->start_several() : one_device(*chosen, model->parsed());
+            const auto devices = run->parsed() ? ran->start_several() : one_device(*chosen);
             chosen->where = devices.front();
             const Console console = chosen->console();
             const auto source = stencil_command::find_source(chosen->name, chosen->expression);

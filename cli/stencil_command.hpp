@@ -65,13 +65,19 @@ struct Grids {
   std::vector<st::Grid<T>> grids;
   std::vector<st::FieldGrids<T>> bound;
 
-  Grids(const Case<T>& c, const st::Boundary& boundary, const std::map<int, spinloom::Array<T>>& given = {}) {
+  /// `is_flat`: 0.1 everywhere, where values do not matter.
+  Grids(const Case<T>& c, const st::Boundary& boundary, const std::map<int, spinloom::Array<T>>& given = {},
+        bool is_flat = false) {
     const auto& shape = c.problem.shape;
     grids.reserve(2 * c.problem.fields.size());
     for (int f = 0; f < static_cast<int>(c.problem.fields.size()); ++f) {
       const auto add = [&]() -> st::Grid<T>& {
         grids.emplace_back(shape, c.problem.halo, boundary, c.problem.device);
         auto& g = grids.back();
+        if (is_flat) {
+          g.fill(T(0.1));
+          return g;
+        }
         if (!given.empty()) {
           if (const auto found = given.find(f); found != given.end()) g.assign(found->second.view());
           return g;
@@ -139,6 +145,7 @@ st::ModelInput model_input(const Case<T>& c, const st::Schedule& schedule, Index
 Json run(const Options& o, const Console& console);
 /// The object that is printed with --json, and the text without.
 std::pair<Json, std::string> model(const Options& o, const Console& console);
+std::pair<Json, std::string> model_on_gpu(const Options& o, const Console& console);
 std::pair<Json, std::string> tune(const Options& o, const Console& console);
 
 }  // namespace stencil_command

@@ -5,10 +5,21 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "spinloom/stencil/gpu_model.hpp"
 #include "stencil_files.hpp"
 
 namespace stencil_command {
 namespace {
+
+/// The speed of the GPU's memory, or 0 where there is no room left to measure it.
+double copy_or_nothing(spinloom::Device device, const Console& console) {
+  try {
+    return st::measure_gpu_copy(device);
+  } catch (const spinloom::DeviceError& e) {
+    spinloom::warn(console.log(), fmt::format("the copy was not measured: {}", e.what()));
+    return 0;
+  }
+}
 
 template <class T>
 Json run_case(const Options& o, const Console& console) {
@@ -40,30 +51,39 @@ Json run_case(const Options& o, const Console& console) {
   machine.threads = spinloom::thread_count();
   machine.caches = st::usable_caches(spinloom::detect_hardware());
   const bool on_gpu = o.where.kind == spinloom::DeviceKind::cuda;
-  double bytes = 0;  // on a GPU of a sweep that reads and writes everything once
-  if (on_gpu)
-    for (const auto& k : c.kernels)
-      bytes += double(k.view().bytes_per_point(sizeof(T))) / double(c.kernels.size());
-  else
+  double bytes = 0, copy = 0;
+  if (on_gpu) {
+    st::GpuModelInput in = st::gpu_model_input(c.kernels, c.layout, c.problem.fields, schedule, o.steps);
+    in.machine = st::describe_gpu(o.where);
+    bytes = st::predict_gpu_traffic(in).bytes_per_update;
+    copy = copy_or_nothing(o.where, console);
+  } else {
     bytes = st::predict_traffic(model_input(c, schedule, o.steps, machine)).bytes_per_update;
+  }
   const double points = double(spinloom::count(c.problem.shape)) * double(o.steps) * double(c.kernels.size());
   const double glups = seconds > 0 ? points / seconds * 1e-9 : 0;
-  return {{"stencil", c.source.name},
-          {"expression", to_string(*c.kernels[0].definition)},
-          {"device", to_string(o.where)},
-          {"instructions", on_gpu ? "cuda" : c.kernels[0].rows.target},
-          {"matrix", c.problem.shape},
-          {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
-          {"schedule", to_string(stepper.schedule())},
-          {"boundary", to_string(boundary)},
-          {"params", params},
-          {"steps", o.steps},
-          {"threads", spinloom::thread_count()},
-          {"seconds", seconds},
-          {"glups", glups},
-          {"bytes_per_update", bytes},
-          {"bytes_per_second", bytes * glups * 1e9},
-          {"fields", results}};
+  Json json = {{"stencil", c.source.name},
+               {"expression", to_string(*c.kernels[0].definition)},
+               {"device", to_string(o.where)},
+               {"instructions", on_gpu ? "cuda" : c.kernels[0].rows.target},
+               {"matrix", c.problem.shape},
+               {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
+               {"schedule", to_string(stepper.schedule())},
+               {"boundary", to_string(boundary)},
+               {"params", params},
+               {"steps", o.steps},
+               {"threads", spinloom::thread_count()},
+               {"seconds", seconds},
+               {"glups", glups},
+               {"bytes_per_update", bytes},
+               {"bytes_per_second", bytes * glups * 1e9},
+               {"fields", results}};
+  if (copy > 0 && glups > 0) {
+    json["copy_bytes_per_second"] = copy;
+    json["share_of_bandwidth"] = bytes * glups * 1e9 / copy;
+    json["implied_bytes_per_update"] = copy / (glups * 1e9);
+  }
+  return json;
 }
 
 }  // namespace

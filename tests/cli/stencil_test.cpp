@@ -3,6 +3,7 @@
 #include "command_test.hpp"
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/io/npy.hpp"
+#include "spinloom/runtime/cuda.hpp"
 
 namespace {
 
@@ -145,6 +146,21 @@ TEST_F(StencilCommand, ModelPrintsPredictionsBesideMeasurements) {
   EXPECT_EQ(text.code, 0) << text.err;
   for (const char* words : {"holds", "B/LUP", "L1-L2", "predicted", "limited by"})
     EXPECT_NE(text.out.find(words), std::string::npos) << words << " in " << text.out;
+}
+
+TEST_F(StencilCommand, ModelOfAGpuNeedsOne) {
+  const std::string command = "stencil model 7-point --matrix 64,64,256 --device cuda --steps 8 ";
+  if (!spinloom::cuda_status().is_usable()) {
+    expect_failure(command + "--schedule 'cuda tile'", 1, "cuda");
+    return;
+  }
+  const auto json = json_of(command + "--schedule 'cuda tile' --measure");
+  EXPECT_EQ(json["kernels"].size(), 1u);
+  EXPECT_EQ(json["traffic"].size(), 2u);
+  EXPECT_GT(json["predicted"]["glups"].get<double>(), 0);
+  EXPECT_GT(json["measured"]["predicted_over_measured"].get<double>(), 0);
+  EXPECT_EQ(run(command).code, 0);
+  expect_failure(command + "--schedule 'sweep rows=8'", 1, "sweep");
 }
 
 TEST_F(StencilCommand, ATunedScheduleIsRememberedAndUsed) {

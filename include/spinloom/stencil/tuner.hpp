@@ -30,7 +30,7 @@ struct TuneOptions {
 /// One candidate and how it fared.
 struct Trial {
   Schedule schedule;
-  double predicted_glups = 0;  ///< on a GPU what its memory allows a sweep, the same for all
+  double predicted_glups = 0;  ///< on a GPU of what was not tried: by rates alone
   double glups = 0;            ///< median of its trials; 0: there was no time for one
   int rounds = 0;              ///< trials
   bool is_finalist = false;    ///< tried again beside the first guess

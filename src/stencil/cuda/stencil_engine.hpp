@@ -45,6 +45,8 @@ class StencilEngine {
   }
   /// Advances by steps in such passes; whether the results lie in the second arrays.
   bool advance_overlapped(Index steps);
+  /// The kernels of a step, or of a pass, as the driver sees them.
+  std::vector<KernelUse> uses() const;
   /// Values per row of a reduction of the last level that has any, in the order of rows.
   void reduced(std::size_t index, std::vector<double>& rows) const;
 

@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/context.hpp"
 #include "spinloom/core/types.hpp"
+#include "stencil/cuda/kernel_use.hpp"
 #include "stencil/cuda/stencil_text.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
@@ -25,6 +26,14 @@ struct OverlapShape {
 /// What a schedule asks for, completed by what is fast.
 OverlapShape overlap_shape(const stencil::Schedule& schedule, const stencil::ProgramView& program,
                            Index element_bytes);
+
+/// Tiles as stencil_overlapped.cu lays them, and planes so that all multiprocessors end together.
+struct OverlapCut {
+  int depth = 0, tiles_x = 0, tiles_y = 0;  ///< planes of a block, tiles
+  Index blocks = 0;
+};
+OverlapCut overlap_cut(const OverlapShape& shape, const stencil::GridLayout& layout,
+                       const bool (&is_periodic)[3], bool red_black, int multiprocessors);
 
 /// Fields that a stencil writes: their places among its reads and outputs.
 struct EvolvingFields {
@@ -49,6 +58,7 @@ class OverlappedPass {
   OverlappedPass(Context& context, const stencil::Plan<T>& plan);
   bool suits(const stencil::Plan<T>& plan) const;
   int levels() const { return shape_.levels; }
+  KernelUse use() const;
   void run(const StencilWork& work, int levels);
   void turn(StencilWork& work) const;
 

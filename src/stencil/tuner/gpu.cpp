@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/context.hpp"
-#include "spinloom/runtime/transfer.hpp"
 
 namespace spinloom::stencil {
 
@@ -43,21 +42,6 @@ Hardware gpu_as_hardware(Device device) {
   h.cpu_name = fmt::format("{}, driver {}", cuda::read_facts(device.index).name, cuda::driver_version());
   h.caches.clear();
   return h;
-}
-
-double copy_bandwidth(Device device) {
-  const auto from = Array<float>::zeros({Index{1} << 26}, device);
-  Array<float> to(from.shape(), device);
-  cuda::Context& context = cuda::context(device.index);
-  double best = 0;
-  for (int round = 0; round < 4; ++round) {
-    cuda::Event begin(context), end(context);
-    begin.record();
-    transfer<float>(from.view(), to.view());
-    end.record();
-    best = std::max(best, 8e3 * double(from.size()) / end.milliseconds_since(begin));
-  }
-  return best;
 }
 
 }  // namespace spinloom::stencil

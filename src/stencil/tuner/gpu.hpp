@@ -14,7 +14,4 @@ std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const
 /// What a found schedule depends on, of a GPU: its name and the driver's version, in the place of a processor's.
 Hardware gpu_as_hardware(Device device);
 
-/// Bytes per second of a copy within the GPU, read and written.
-double copy_bandwidth(Device device);
-
 }  // namespace spinloom::stencil

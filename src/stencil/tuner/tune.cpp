@@ -7,6 +7,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/path.hpp"
 #include "spinloom/runtime/threads.hpp"
+#include "spinloom/stencil/gpu_model.hpp"
 #include "stencil/tuner/contest.hpp"
 #include "stencil/tuner/gpu.hpp"
 #include "stencil/tuner/key.hpp"
@@ -71,13 +72,6 @@ std::string key_of(const std::vector<Kernel<T>>& chain, const ModelInput& input,
                     problem.fields, input.steps, on_gpu ? 0 : thread_count(),
                     on_gpu ? gpu_as_hardware(problem.device) : detect_hardware());
 }
-/// Of the chain's stencils, one after the other, past the caches.
-template <class T>
-double bytes_per_update(const std::vector<Kernel<T>>& chain) {
-  double bytes = 0;
-  for (const auto& k : chain) bytes += k.view().bytes_per_point(sizeof(T));
-  return bytes / double(chain.size());
-}
 TuningStore store_of(const TuneOptions& options) {
   return {options.folder.empty() ? cache_folder() : to_path(options.folder), options.log};
 }
@@ -113,10 +107,20 @@ Tuned tune(const std::vector<Kernel<T>>& chain, const GridProblem& problem, cons
   if (input.layout.n[0] * input.layout.n[1] * input.layout.n[2] == 0) return guess_only();
   try {
     if (on_gpu) {
-      const double glups = 1e-9 * copy_bandwidth(problem.device) / bytes_per_update(chain);
-      for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields))
-        tuned.trials.push_back({s, glups, 0, 0, false});
+      GpuModelInput model = gpu_model_input(chain, input.layout, problem.fields, {}, options.steps);
+      model.machine = measure_gpu(problem.device);
+      for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields)) {
+        model.schedule = s;
+        tuned.trials.push_back({s, predict_gpu(model).glups, 0, 0, false});
+      }
       decide(tuned, Shadow<T>(chain, problem, std::int64_t{64} << 20));
+      // What was tried is compiled, and quickly rehearsed: the model's figure beside the trial's.
+      for (Trial& t : tuned.trials) {
+        if (t.rounds == 0 || seconds_since(begin) > options.seconds) continue;
+        model.schedule = t.schedule;
+        rehearse_gpu(chain, model);
+        t.predicted_glups = predict_gpu(model).glups;
+      }
       tuned.seconds = seconds_since(begin);
       return tuned;
     }
