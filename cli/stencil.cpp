@@ -50,8 +50,11 @@ CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* wh
   app->add_option("--boundary", o.boundary,
                   "all faces: none, 'dirichlet VALUE', 'neumann SLOPE', periodic, reflect or clamp")
       ->capture_default_str();
-  app->add_option("--precision", o.precision, "float or double")
-      ->check(CLI::IsMember({"float", "double"}))
+  const bool may_be_half = (parts & with_values) != 0;
+  app->add_option(
+         "--precision", o.precision,
+         may_be_half ? "float, double, or half: kept in 16 bits, computed in float" : "float or double")
+      ->check(may_be_half ? CLI::IsMember({"float", "double", "half"}) : CLI::IsMember({"float", "double"}))
       ->capture_default_str();
   if ((parts & with_schedule) != 0)
     app->add_option("--schedule", o.schedule, "how the steps are carried out")->capture_default_str();

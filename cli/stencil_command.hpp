@@ -58,6 +58,10 @@ struct Case {
   }
 };
 
+inline const char* dtype_name(std::size_t bytes) {
+  return bytes == 2 ? "float16" : bytes == 4 ? "float32" : "float64";
+}
+
 /// Grids of a case: the values given, by field; without any, a bump in the middle of field 0, and 0.1 in the other
 /// fields, below the wave equation's limit of stability. What came before is at first the same.
 template <class T>
@@ -123,8 +127,14 @@ st::Schedule chosen_schedule(const Options& o, const Case<T>& c, const Console& 
   options.steps = o.steps;
   options.log = console.log();
   options.progress = console.progress();
-  if (o.schedule == "best") return st::best_schedule(c.kernels, c.problem, options).schedule;
-  if (o.schedule == "tuned") return st::tune(c.kernels, c.problem, options).schedule;
+  if constexpr (std::is_same_v<T, spinloom::Half>) {
+    if (o.schedule == "best" || o.schedule == "tuned")
+      throw CLI::ValidationError("--schedule",
+                                 "'" + o.schedule + "' is for float and double; name a schedule for half");
+  } else {
+    if (o.schedule == "best") return st::best_schedule(c.kernels, c.problem, options).schedule;
+    if (o.schedule == "tuned") return st::tune(c.kernels, c.problem, options).schedule;
+  }
   return st::parse_schedule(o.schedule);
 }
 

@@ -21,13 +21,46 @@ double copy_or_nothing(spinloom::Device device, const Console& console) {
   }
 }
 
+/// What a file of the given name holds, as elements of the grids: halves come and go as float.
+template <class T>
+std::map<int, spinloom::Array<T>> taken(FieldFiles& files) {
+  if constexpr (std::is_same_v<T, spinloom::Half>) {
+    std::map<int, spinloom::Array<T>> all;
+    for (const auto& [field, values] : files.take<float>()) {
+      spinloom::Array<T> rounded(values.shape());
+      for (Index i = 0; i < values.size(); ++i) rounded[i] = T(values[i]);
+      all.emplace(field, std::move(rounded));
+    }
+    return all;
+  } else {
+    return files.take<T>();
+  }
+}
+template <class T>
+void write(FieldFiles& files, int field, const spinloom::Array<T>& values) {
+  if constexpr (std::is_same_v<T, spinloom::Half>) {
+    spinloom::Array<float> widened(values.shape());
+    for (Index i = 0; i < values.size(); ++i) widened[i] = float(values[i]);
+    files.write<float>(field, widened);
+  } else {
+    files.write<T>(field, values);
+  }
+}
+
 template <class T>
 Json run_case(const Options& o, const Console& console) {
   FieldFiles files(o, console);
   const Case<T> c(o, files.shape());
+  if constexpr (std::is_same_v<T, spinloom::Half>)
+    for (const auto& kernel : c.kernels)
+      if (o.where.kind != spinloom::DeviceKind::cuda && kernel.rows.at[0][0] == nullptr)
+        throw spinloom::ArgumentError(
+            c.source.name +
+            ": on halves the host has 7-point, 27-point and laplacian alone; use --precision float, or "
+            "--device cuda");
   const st::Boundary boundary = st::parse_boundary(o.boundary);
   const st::Schedule schedule = chosen_schedule(o, c, console);
-  Grids<T> grids(c, boundary, files.take<T>());
+  Grids<T> grids(c, boundary, taken<T>(files));
   st::Stepper<T> stepper(c.kernels, grids.bound, schedule);
   Json params = Json::object();
   for (std::size_t p = 0; p < c.params.size(); ++p) {
@@ -43,7 +76,7 @@ Json run_case(const Options& o, const Console& console) {
   for (std::size_t f = 0; f < grids.bound.size(); ++f) {
     const auto values = grids.bound[f].current->to_array();
     results.push_back(summary(values));
-    files.write<T>(static_cast<int>(f), values);
+    write<T>(files, static_cast<int>(f), values);
   }
   files.commit();
   // What the model says that each update moves, and the bandwidth that this comes to at the speed measured.
@@ -67,7 +100,7 @@ Json run_case(const Options& o, const Console& console) {
                {"device", to_string(o.where)},
                {"instructions", on_gpu ? "cuda" : c.kernels[0].rows.target},
                {"matrix", c.problem.shape},
-               {"dtype", sizeof(T) == 4 ? "float32" : "float64"},
+               {"dtype", dtype_name(sizeof(T))},
                {"schedule", to_string(stepper.schedule())},
                {"boundary", to_string(boundary)},
                {"params", params},
@@ -89,6 +122,7 @@ Json run_case(const Options& o, const Console& console) {
 }  // namespace
 
 Json run(const Options& o, const Console& console) {
+  if (o.precision == "half") return run_case<spinloom::Half>(o, console);
   return o.precision == "float" ? run_case<float>(o, console) : run_case<double>(o, console);
 }
 
