@@ -50,20 +50,23 @@ TEST(StencilGpuModel, ATileAsksForItsRowsAndRimsOnce) {
   EXPECT_DOUBLE_EQ(p.level2.read, 32 * (64 * 34 + 4 * 32 + 64 * 32) / (256.0 * 32 * 2));
   EXPECT_DOUBLE_EQ(p.level2.write, 4);
   EXPECT_EQ(p.stages[0].blocks, 4 * 32 * 512);
-  // Two planes of two arrays are 16 MiB, which half of the cache holds until the next tiles come.
+  // Four planes read and two written are 24 MiB, which half of the cache holds until the next tiles come.
   EXPECT_DOUBLE_EQ(p.memory.read, 4);
   EXPECT_DOUBLE_EQ(p.bytes_per_update, 8);
   EXPECT_DOUBLE_EQ(p.redundancy, 1);
 }
 
 TEST(StencilGpuModel, PlanesThatNoCacheHoldsAreFetchedAgain) {
-  // 64 MiB for two planes of 2048 x 2048: each tile's two outer planes come from memory, but for the grid's own faces.
+  // 96 MiB for six planes of 2048 x 2048: each tile's two outer planes come from memory, but for the grid's own faces.
   const Shape wide = {1024, 2048, 2048};
   EXPECT_DOUBLE_EQ(predict_gpu_traffic(input_of<float>("7-point", wide, tall)).memory.read,
                    4 * (1 + 2 / 2.0 * (1 - 1 / 512.0)));
-  // In bands of 512 rows they are 16 MiB again.
+  // In bands of 512 rows they are 24 MiB again.
   EXPECT_DOUBLE_EQ(
       predict_gpu_traffic(input_of<float>("7-point", wide, std::string(tall) + " band=512")).memory.read, 4);
+  // 37.5 MiB are half way from half of the cache to all of it.
+  EXPECT_DOUBLE_EQ(predict_gpu_traffic(input_of<float>("7-point", {1024, 1280, 1280}, tall)).memory.read,
+                   4 * (1 + 0.5 * 2 / 2.0 * (1 - 1 / 512.0)));
   // What stays in the cache from step to step needs no memory.
   EXPECT_DOUBLE_EQ(predict_gpu_traffic(input_of<float>("7-point", {128, 128, 128}, tall)).bytes_per_update,
                    0);

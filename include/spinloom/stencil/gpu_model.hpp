@@ -92,7 +92,9 @@ GpuPrediction predict_gpu_traffic(const GpuModelInput& input);
 
 /// The same with times. Of one stencil, all per update,
 ///
-///   seconds = (on_chip^p + memory^p)^(1/p) tail + launch,   p = 4
+///   seconds = (on_chip^p + memory^p)^(1/p) tail + launch
+///
+/// with p = 4, and 1.2 for overlapped blocks of stencils that read what they do not write.
 ///
 /// Errors   ArgumentError as above, and for rates that are not above 0
 GpuPrediction predict_gpu(const GpuModelInput& input);

@@ -187,22 +187,24 @@ Traffic gpu_memory_bytes(const GpuModelInput& in, std::size_t stencil, const Gpu
   const double arrays = double(places.size() + d.outputs.size());
   // A grid of which no part leaves the cache between steps, as on the CPU.
   if (arrays * plane * double(n[0]) <= 0.75 * double(in.machine.level2_bytes)) return {};
-  // Half of the cache is for what passes through. What a layer of blocks has read is still there for the next one when all
-  // that passed in between fits.
-  const double share = double(in.machine.level2_bytes) / 2;
+  // What a layer of blocks reads again of the one before is still there when all planes that a layer touches fit into half
+  // of the cache; from there to all of it, ever less.
   const double rows = cut.band > 0 ? double(std::min(cut.band, n[1])) : double(n[1]);
   const double depth = double(std::min(cut.tile[0], std::max<Index>(1, n[0])));
-  const bool holds = rows * double(n[2]) * e * depth * arrays <= share;
+  const auto span_of = [&](const Places& of) {
+    if (cut.schedule.kind == Kind::layered) return 2.0 * cut.levels;
+    int low = 0, high = 0;
+    for (const auto& [at, _] : of) low = std::min(low, at.first), high = std::max(high, at.first);
+    return double(high - low);
+  };
+  double planes = d.red_black ? 0 : double(d.outputs.size()) * depth;
+  for (const Places& of : places) planes += depth + span_of(of);
+  const double share = double(in.machine.level2_bytes) / 2;
+  const double lost = std::clamp((planes * rows * double(n[2]) * e - share) / share, 0.0, 1.0);
   Traffic t;
   t.write = double(d.outputs.size()) * e;
   for (const Places& of : places) {
-    int low = 0, high = 0;
-    for (const auto& [at, _] : of) low = std::min(low, at.first), high = std::max(high, at.first);
-    double again = 0;
-    if (cut.schedule.kind == Kind::layered)
-      again = holds ? 0 : 2.0 * cut.levels / depth;
-    else if (!holds)
-      again = double(high - low) / depth;
+    const double again = lost * span_of(of) / depth;
     // Of the first and the last layer there is one rim alone.
     t.read += e * (1 + again * (1 - 1 / double(std::max<Index>(1, blocks_of(n[0], Index(depth))))));
   }

@@ -12,8 +12,11 @@ using Kind = Schedule::Kind;
 
 namespace {
 
-/// How far the time on the chip and that of memory overlap: nearly all, many blocks being at work at once.
-constexpr double overlap = 4;
+/// How far the time on the chip and that of memory overlap: nearly all, many blocks being at work at once. Overlapped blocks
+/// fetch early what goes from step to step alone, and wait for coefficients and sources.
+double overlap_of(const ProgramView& p, Kind kind) {
+  return kind == Kind::layered && p.reads() > p.output_count ? 1.2 : 4;
+}
 
 void require(const GpuModelInput& in) {
   if (in.chain.empty()) throw ArgumentError("stencil model: no stencil was given");
@@ -86,6 +89,7 @@ void time(GpuStage& s, const GpuModelInput& in, std::size_t k) {
   const double updates = updates_of(in, cut, p), all = cut.levels / (p.red_black ? 2.0 : 1.0);
   s.on_chip = in.on_chip.empty() ? std::max(s.level2_seconds, s.arithmetic_seconds)
                                  : in.on_chip[k] * (cut.schedule.kind == Kind::layered ? all / updates : 1);
+  const double overlap = overlap_of(p, s.schedule.kind);
   const double together =
       std::pow(std::pow(s.on_chip, overlap) + std::pow(s.memory_seconds, overlap), 1 / overlap);
   s.tail = tail_of(s.waves, together > 0 ? s.on_chip / together : 0);
