@@ -105,7 +105,7 @@ std::function<bool(int, double)> observer(const spinloom::Progress& progress, do
   if (!progress) return {};
   return [=](int cycle, double residual) {
     const double share = residual > 0 && tolerance > 0 ? std::log(residual) / std::log(tolerance) : 1;
-    progress("poisson", std::clamp(share, 0.0, 1.0),
+    progress("poisson", share > 0 ? std::min(share, 1.0) : 0,
              fmt::format("cycle {}, residual {:.2g}", cycle, residual));
     return true;
   };

@@ -27,10 +27,11 @@ struct GpuMachine {
 /// Errors   BackendUnavailable where there is no such GPU
 GpuMachine describe_gpu(Device device);
 /// The same with rates, in some hundredths of a second once their kernels are compiled. Takes 2 GiB of the GPU's memory, or
-/// half of what is free.
+/// 1 where there are less than 4 free.
 GpuMachine measure_gpu(Device device);
 
-/// Of a GPU's memory by the driver's copy [bytes/s], read and written; needs no kernel. Takes 512 MiB of its memory.
+/// Of a GPU's memory by the driver's copy [bytes/s], read and written; needs no kernel. Takes 2 GiB of its memory, or
+/// 512 MiB where there are less than 4 free.
 double measure_gpu_copy(Device device);
 
 /// What the driver says of a kernel. Zeros: not known.

@@ -64,7 +64,7 @@ std::vector<Candidate> candidates(ModelInput input, const std::vector<Boundaries
 /// was the faster one there. The answer is kept on disk under what it depends on: the stencil, element type, extents
 /// (roughly), boundary kinds, steps (roughly), threads, processor, caches, version of the library.
 ///
-/// On a GPU the candidates are a list, the library's own choice first, and the answer is kept under the GPU's name and the
+/// On a GPU the candidates are a list, the library's own choice first and then by what the model makes of them, and the answer is kept under the GPU's name and the
 /// driver's version.
 ///
 /// Errors   ArgumentError as candidates(); Interrupted. A cache that cannot be read or written is no error, and where

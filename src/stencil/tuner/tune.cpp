@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 
@@ -113,6 +114,9 @@ Tuned tune(const std::vector<Kernel<T>>& chain, const GridProblem& problem, cons
         model.schedule = s;
         tuned.trials.push_back({s, predict_gpu(model).glups, 0, 0, false});
       }
+      // Kernels that nobody has used before take the time that trials have: the most promising come first.
+      std::stable_sort(tuned.trials.begin() + 1, tuned.trials.end(),
+                       [](const Trial& a, const Trial& b) { return a.predicted_glups > b.predicted_glups; });
       decide(tuned, Shadow<T>(chain, problem, std::int64_t{64} << 20));
       // What was tried is compiled, and quickly rehearsed: the model's figure beside the trial's.
       for (Trial& t : tuned.trials) {
