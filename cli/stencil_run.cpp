@@ -86,9 +86,14 @@ Json run_case(const Options& o, const Console& console) {
   const bool on_gpu = o.where.kind == spinloom::DeviceKind::cuda;
   double bytes = 0, copy = 0;
   if (on_gpu) {
-    st::GpuModelInput in = st::gpu_model_input(c.kernels, c.layout, c.problem.fields, schedule, o.steps);
+    st::GpuModelInput in =
+        st::gpu_model_input(c.kernels, c.layout, c.problem.fields, stepper.schedule(), o.steps);
     in.machine = st::describe_gpu(o.where);
-    bytes = st::predict_gpu_traffic(in).bytes_per_update;
+    if (st::is_modelled_on_gpu(in.schedule))
+      bytes = st::predict_gpu_traffic(in).bytes_per_update;
+    else
+      for (const auto& k : c.kernels)  // of a sweep that reads and writes everything once
+        bytes += double(k.view().bytes_per_point(sizeof(T))) / double(c.kernels.size());
     copy = copy_or_nothing(o.where, console);
   } else {
     bytes = st::predict_traffic(model_input(c, schedule, o.steps, machine)).bytes_per_update;

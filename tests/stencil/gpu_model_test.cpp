@@ -7,6 +7,7 @@
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/stencil/builtin.hpp"
+#include "stencil/tuner/gpu.hpp"
 
 namespace spinloom::stencil {
 namespace {
@@ -183,7 +184,27 @@ TEST(StencilGpuModel, RefusesWhatIsNotForAGpu) {
   in.on_chip = {1e-12, 1e-12};
   EXPECT_THROW(predict_gpu(in), ArgumentError);
   EXPECT_THROW(predict_gpu_traffic({}), ArgumentError);
+  EXPECT_TRUE(is_modelled_on_gpu(parse_schedule("cuda overlapped")));
+  EXPECT_FALSE(is_modelled_on_gpu(parse_schedule("diamond width=8")));
   EXPECT_THROW(report(GpuPrediction{}, round_gpu(), 0), ArgumentError);
+}
+
+TEST(StencilGpuModel, WhatIsTriedCanRun) {
+  // Eight steps of doubles in strips of 256, and of red-black points in tiles of 64 x 64, are more than registers hold.
+  for (const auto& [name, shape] :
+       {std::pair{"5-point", Shape{8192, 8192}}, {"red-black", cube}, {"7-point", cube}}) {
+    GpuModelInput in = input_of<double>(name, shape, "cuda");
+    const auto tried = gpu_candidates(in.chain, in.layout, in.fields, 8);
+    EXPECT_EQ(to_string(tried.at(0)), "cuda");
+    for (const Schedule& s : tried) {
+      in.schedule = s;
+      EXPECT_NO_THROW(predict_gpu(in)) << to_string(s);
+    }
+  }
+  EXPECT_THROW(predict_gpu(input_of<double>("5-point", {8192, 8192}, "cuda overlapped steps=8 block=256x1")),
+               ArgumentError);
+  EXPECT_NO_THROW(
+      predict_gpu(input_of<float>("5-point", {8192, 8192}, "cuda overlapped steps=8 block=128x1")));
 }
 
 TEST(StencilGpuModel, EverySizeHasAnAnswer) {

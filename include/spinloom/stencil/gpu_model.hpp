@@ -86,9 +86,12 @@ struct GpuPrediction {
       limit;  ///< "memory", "L2", "arithmetic", "instructions" (on the chip, and neither of the two before), "launches"
 };
 
+/// Whether the model knows this kind of schedule.
+bool is_modelled_on_gpu(const Schedule& schedule);
+
 /// Counts alone: needs no rates.
 ///
-/// Errors   ArgumentError for an empty chain and for what cannot run on a GPU
+/// Errors   ArgumentError for an empty chain, for what cannot run on a GPU and for schedules that are not modelled
 GpuPrediction predict_gpu_traffic(const GpuModelInput& input);
 
 /// The same with times. Of one stencil, all per update,

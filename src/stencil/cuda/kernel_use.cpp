@@ -36,7 +36,7 @@ KernelUse OverlappedPass<T>::use() const {
 
 template <class T>
 std::vector<KernelUse> StencilEngine<T>::uses() const {
-  if (overlapped_) return {overlapped_->use()};
+  if (const auto* pass = dynamic_cast<const OverlappedPass<T>*>(overlapped_.get())) return {pass->use()};
   std::vector<KernelUse> all;
   for (const Stage& stage : stages_) {
     const bool is_reduced = std::string_view(stage.kernel) == "gather_reduced";

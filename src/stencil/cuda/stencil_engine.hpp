@@ -20,6 +20,8 @@ class StencilEngine {
   explicit StencilEngine(const stencil::Plan<T>& plan);
 
   ~StencilEngine();
+  /// The kernels of a step, or of a pass, as the driver sees them.
+  std::vector<KernelUse> uses() const;
   StencilEngine(const StencilEngine&) = delete;
   StencilEngine& operator=(const StencilEngine&) = delete;
 
@@ -45,8 +47,6 @@ class StencilEngine {
   }
   /// Advances by steps in such passes; whether the results lie in the second arrays.
   bool advance_overlapped(Index steps);
-  /// The kernels of a step, or of a pass, as the driver sees them.
-  std::vector<KernelUse> uses() const;
   /// Values per row of a reduction of the last level that has any, in the order of rows.
   void reduced(std::size_t index, std::vector<double>& rows) const;
 

@@ -223,6 +223,15 @@ void OverlappedPass<T>::run(const StencilWork& work, int levels) {
          {32, is_2d_ ? 1u : static_cast<unsigned>(shape_.warps)}, shared_bytes_, work, work_);
 }
 
+std::optional<std::string> why_no_room(const Schedule& schedule, const ProgramView& p, Index element_bytes) {
+  try {
+    check_shape(overlap_shape(schedule, p, element_bytes), p, element_bytes);
+    return std::nullopt;
+  } catch (const ArgumentError& e) {
+    return e.what();
+  }
+}
+
 template class OverlappedPass<float>;
 template class OverlappedPass<double>;
 template class OverlappedPass<cfloat>;

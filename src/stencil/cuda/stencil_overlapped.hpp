@@ -5,7 +5,6 @@
 
 #include "runtime/cuda/context.hpp"
 #include "spinloom/core/types.hpp"
-#include "stencil/cuda/kernel_use.hpp"
 #include "stencil/cuda/stencil_text.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
@@ -26,6 +25,8 @@ struct OverlapShape {
 /// What a schedule asks for, completed by what is fast.
 OverlapShape overlap_shape(const stencil::Schedule& schedule, const stencil::ProgramView& program,
                            Index element_bytes);
+
+struct KernelUse;  // kernel_use.hpp
 
 /// Tiles as stencil_overlapped.cu lays them, and planes so that all multiprocessors end together.
 struct OverlapCut {
@@ -54,11 +55,11 @@ std::optional<std::string> why_no_overlap(const std::vector<stencil::Definition>
 template <class T>
 class OverlappedPass {
  public:
+  KernelUse use() const;
   /// Compiles the kernel for the plan's boundaries. Errors: ArgumentError for tiles that registers cannot hold.
   OverlappedPass(Context& context, const stencil::Plan<T>& plan);
   bool suits(const stencil::Plan<T>& plan) const;
   int levels() const { return shape_.levels; }
-  KernelUse use() const;
   void run(const StencilWork& work, int levels);
   void turn(StencilWork& work) const;
 
@@ -82,6 +83,10 @@ class OverlappedPass {
   Work work_;
   Index blocks_ = 0;
 };
+
+/// Why the registers cannot hold such tiles; nothing when they can.
+std::optional<std::string> why_no_room(const stencil::Schedule& schedule, const stencil::ProgramView& program,
+                                       Index element_bytes);
 
 /// The kernel of a shape, and its name.
 const KernelInstance& overlap_instance(const stencil::Definition& definition, StencilNumbers numbers,

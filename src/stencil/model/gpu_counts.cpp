@@ -141,12 +141,8 @@ GpuCut gpu_cut(const GpuModelInput& in, std::size_t stencil) {
   const cuda::MarchShape shape = cuda::march_shape(s, in.element_bytes, is_2d);
   cut.points = shape.points, cut.rows = shape.rows;
   cut.tile[1] = Index{shape.block_y} * shape.rows, cut.tile[2] = Index{shape.block_x} * shape.points;
-  if (s.kind == Kind::tile) {
-    cut.tile[0] = s.depth > 0 ? s.depth : 4;
-    cut.band = s.band;
-  } else {
-    cut.tile[0] = s.depth > 0 ? s.depth : p.reach().radius(0) > 1 ? 128 : 48;
-  }
+  cut.band = s.band;
+  cut.tile[0] = s.depth > 0 ? s.depth : s.kind == Kind::tile ? 4 : p.reach().radius(0) > 1 ? 128 : 48;
   for (std::size_t a = 0; a < 3; ++a) cut.tiles[a] = blocks_of(n[a], cut.tile[a]);
   return cut;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "spinloom/core/error.hpp"
+#include "stencil/cuda/stencil_overlapped.hpp"
 #include "stencil/model/gpu_counts.hpp"
 
 namespace spinloom::stencil {
@@ -26,6 +27,13 @@ void require(const GpuModelInput& in) {
                     "asked for a GPU; use cuda, or one of docs/stencil-gpu.md",
                     to_string(in.schedule)));
   if (const auto why = why_illegal(in.chain, in.layout, in.fields, in.schedule)) throw ArgumentError(*why);
+  if (!is_modelled_on_gpu(in.schedule))
+    throw ArgumentError(
+        fmt::format("stencil model: '{}' is not modelled; cuda, gather, tile, march, ring and overlapped are",
+                    to_string(in.schedule)));
+  if (in.schedule.kind == Kind::layered)
+    if (const auto why = cuda::why_no_room(in.schedule, in.chain[0].view(), in.element_bytes))
+      throw ArgumentError(*why);
   for (const std::size_t given : {in.kernels.size(), in.on_chip.size()})
     if (given != 0 && given != in.chain.size())
       throw ArgumentError(fmt::format("stencil model: facts of {} kernels for {} stencils, expected one each",
@@ -117,6 +125,19 @@ GpuPrediction summed(std::vector<GpuStage> stages) {
 }
 
 }  // namespace
+
+bool is_modelled_on_gpu(const Schedule& s) {
+  switch (s.kind) {
+    case Kind::naive:
+    case Kind::cuda:
+    case Kind::gather:
+    case Kind::march:
+    case Kind::ring:
+    case Kind::tile:
+    case Kind::layered: return true;
+    default: return false;
+  }
+}
 
 GpuPrediction predict_gpu_traffic(const GpuModelInput& in) {
   require(in);

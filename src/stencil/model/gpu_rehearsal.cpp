@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/memory_pool.hpp"
 #include "spinloom/core/error.hpp"
+#include "stencil/cuda/kernel_use.hpp"
 #include "stencil/cuda/stencil_engine.hpp"
 #include "stencil/model/gpu_counts.hpp"
 #include "stencil/stepper_state.hpp"
@@ -155,7 +158,10 @@ void rehearse_gpu(const std::vector<Kernel<T>>& chain, GpuModelInput& in) {
   const double points = double(std::max<Index>(1, n[0] * n[1] * n[2]));
   for (std::size_t k = 0; k < chain.size(); ++k) {
     Rehearsal<T> rehearsal(chain[k], in, k);
-    const cuda::KernelUse use = rehearsal.engine->uses()[0];
+    const auto uses = rehearsal.engine->uses();
+    if (uses.empty())
+      throw ArgumentError(fmt::format("stencil model: '{}' is not modelled", to_string(in.schedule)));
+    const cuda::KernelUse& use = uses[0];
     in.kernels.push_back({use.threads, use.registers, static_cast<std::int64_t>(use.local_bytes),
                           static_cast<std::int64_t>(use.shared_bytes), use.blocks_at_once});
     const GpuCut whole = gpu_cut(in, k), small = gpu_cut(rehearsal.small, k);

@@ -3,16 +3,19 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/context.hpp"
+#include "stencil/cuda/stencil_overlapped.hpp"
 
 namespace spinloom::stencil {
 
 std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const GridLayout& layout,
-                                     const std::vector<Boundaries>& fields) {
+                                     const std::vector<Boundaries>& fields, Index element_bytes) {
   std::vector<Schedule> found;
   const bool is_2d = layout.rank == 2;
   const auto add = [&](const std::string& text) {
     const Schedule s = parse_schedule(text);
-    if (!why_illegal(chain, layout, fields, s)) found.push_back(s);
+    if (why_illegal(chain, layout, fields, s)) return;
+    if (s.kind == Schedule::Kind::layered && cuda::why_no_room(s, chain[0].view(), element_bytes)) return;
+    found.push_back(s);
   };
   add("cuda");
   if (is_2d)

@@ -8,7 +8,6 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/path.hpp"
 #include "spinloom/runtime/threads.hpp"
-#include "spinloom/stencil/gpu_model.hpp"
 #include "stencil/tuner/contest.hpp"
 #include "stencil/tuner/gpu.hpp"
 #include "stencil/tuner/key.hpp"
@@ -73,6 +72,13 @@ std::string key_of(const std::vector<Kernel<T>>& chain, const ModelInput& input,
                     problem.fields, input.steps, on_gpu ? 0 : thread_count(),
                     on_gpu ? gpu_as_hardware(problem.device) : detect_hardware());
 }
+/// Of the chain's stencils, one after the other, past the caches.
+template <class T>
+double bytes_per_update(const std::vector<Kernel<T>>& chain) {
+  double bytes = 0;
+  for (const auto& k : chain) bytes += k.view().bytes_per_point(sizeof(T));
+  return bytes / double(chain.size());
+}
 TuningStore store_of(const TuneOptions& options) {
   return {options.folder.empty() ? cache_folder() : to_path(options.folder), options.log};
 }
@@ -110,9 +116,13 @@ Tuned tune(const std::vector<Kernel<T>>& chain, const GridProblem& problem, cons
     if (on_gpu) {
       GpuModelInput model = gpu_model_input(chain, input.layout, problem.fields, {}, options.steps);
       model.machine = measure_gpu(problem.device);
-      for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields)) {
-        model.schedule = s;
-        tuned.trials.push_back({s, predict_gpu(model).glups, 0, 0, false});
+      // What memory allows a sweep, where the model has nothing to say.
+      const double glups = 1e-9 * model.machine.copy / bytes_per_update(chain);
+      for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields, sizeof(T)))
+        tuned.trials.push_back({s, glups, 0, 0, false});
+      for (Trial& t : tuned.trials) {
+        model.schedule = t.schedule;
+        if (is_modelled_on_gpu(t.schedule)) t.predicted_glups = predict_gpu(model).glups;
       }
       // Kernels that nobody has used before take the time that trials have: the most promising come first.
       std::stable_sort(tuned.trials.begin() + 1, tuned.trials.end(),
@@ -120,7 +130,8 @@ Tuned tune(const std::vector<Kernel<T>>& chain, const GridProblem& problem, cons
       decide(tuned, Shadow<T>(chain, problem, std::int64_t{64} << 20));
       // What was tried is compiled, and quickly rehearsed: the model's figure beside the trial's.
       for (Trial& t : tuned.trials) {
-        if (t.rounds == 0 || seconds_since(begin) > options.seconds) continue;
+        if (t.rounds == 0 || !is_modelled_on_gpu(t.schedule) || seconds_since(begin) > options.seconds)
+          continue;
         model.schedule = t.schedule;
         rehearse_gpu(chain, model);
         t.predicted_glups = predict_gpu(model).glups;
@@ -164,7 +175,7 @@ Tuned best_schedule(const std::vector<Kernel<T>>& chain, const GridProblem& prob
     }
   if (problem.device.kind == DeviceKind::cuda) {
     Tuned guess;
-    for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields))
+    for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields, sizeof(T)))
       guess.trials.push_back({s, 0, 0, 0, false});
     guess.schedule = guess.first_guess = guess.trials.front().schedule;
     guess.seconds = seconds_since(begin);
