@@ -8,6 +8,7 @@
 #include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/transfer.hpp"
 #include "spinloom/stencil/builtin.hpp"
+#include "spinloom/stencil/gpu_model.hpp"
 #include "spinloom/stencil/stepper.hpp"
 #include "stencil_fields.hpp"
 
@@ -88,6 +89,16 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
       const double updates = v.name == "copy_roof" ? double(copied) : points * double(v.steps);
       if (round >= 0) v.seconds.push_back(seconds / updates);
     }
+  const st::GpuMachine machine = st::measure_gpu(device);
+  const auto predicted = [&](const Variant& v) {
+    st::GpuModelInput in = st::gpu_model_input(
+        kernels, fields.grids[0].layout(),
+        std::vector<st::Boundaries>(static_cast<std::size_t>(view.fields()), fields.grids[0].boundaries()),
+        st::parse_schedule(v.schedule), v.steps);
+    in.machine = machine;
+    st::rehearse_gpu(kernels, in);
+    return st::predict_gpu(in).glups;
+  };
   for (const Variant& v : variants) {
     const double seconds = median(v.seconds);
     const auto [low, high] = std::minmax_element(v.seconds.begin(), v.seconds.end());
@@ -109,6 +120,10 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
                               {"share_of_bandwidth", ratio * bytes / (2.0 * sizeof(T))},
                               {"ratio_to_copy_roof", ratio},
                               {"relative_error", 0}});
+    if (v.name == "copy_roof" || !st::is_modelled_on_gpu(st::parse_schedule(v.schedule))) continue;
+    const double glups = predicted(v);
+    result.figures.back()["predicted_glups"] = glups;
+    result.figures.back()["predicted_over_measured"] = glups * 1e9 * seconds;
   }
 }
 
@@ -116,7 +131,14 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
 
 BenchResult bench_stencil_cuda(const BenchRequest& request) {
   BenchResult result;
-  result.columns = {"stencil", "dtype", "name", "glups", "spread", "ratio_to_copy_roof", "share_of_bandwidth",
+  result.columns = {"stencil",
+                    "dtype",
+                    "name",
+                    "glups",
+                    "spread",
+                    "ratio_to_copy_roof",
+                    "share_of_bandwidth",
+                    "predicted_over_measured",
                     "schedule"};
   for (const Case& c : cases()) {
     if (request.stencil != "all" &&

@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   const std::vector<Command> commands = {
       add_info(program),    add_recon(program),   add_nufft(program),   add_simulate(program),
       add_denoise(program), add_stencil(program), add_compare(program), add_view(program),
-      add_convert(program), add_bench(program),
+      add_convert(program), add_poisson(program), add_bench(program),
   };
 
   const std::vector<std::string> arguments = spinloom::program_arguments(argc, argv);

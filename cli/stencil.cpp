@@ -50,8 +50,11 @@ CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* wh
   app->add_option("--boundary", o.boundary,
                   "all faces: none, 'dirichlet VALUE', 'neumann SLOPE', periodic, reflect or clamp")
       ->capture_default_str();
-  app->add_option("--precision", o.precision, "float or double")
-      ->check(CLI::IsMember({"float", "double"}))
+  const bool may_be_half = (parts & with_values) != 0;
+  app->add_option(
+         "--precision", o.precision,
+         may_be_half ? "float, double, or half: kept in 16 bits, computed in float" : "float or double")
+      ->check(may_be_half ? CLI::IsMember({"float", "double", "half"}) : CLI::IsMember({"float", "double"}))
       ->capture_default_str();
   if ((parts & with_schedule) != 0)
     app->add_option("--schedule", o.schedule, "how the steps are carried out")->capture_default_str();
@@ -73,9 +76,7 @@ CLI::App* declare(CLI::App& parent, Options& o, const char* name, const char* wh
   return app;
 }
 
-std::vector<spinloom::Device> one_device(const Options& o, bool is_model) {
-  return {o.start(is_model ? Common::Gpu::refused : Common::Gpu::accepted)};
-}
+std::vector<spinloom::Device> one_device(const Options& o) { return {o.start(Common::Gpu::accepted)}; }
 
 /// Texts that are not what they should be are wrong usage.
 template <class Parse>
@@ -130,10 +131,10 @@ Command add_stencil(CLI::App& program) {
   modelled->schedule = "best";
   auto* model = declare(
       *app, *modelled, "model",
-      "Print the layer conditions, the bytes that an update moves, and the speed that follows",
+      "Print what a cache holds, the bytes that an update moves, and the speed that follows",
       "spinloom stencil model 25-point --matrix 512,512,512 --schedule 'sweep rows=64 planes=4 stream "
       "prefetch' --measure",
-      with_schedule);
+      with_schedule | on_gpus);
   steps(model, *modelled, 1, "steps of a run: a temporal block is no deeper");
   model->add_flag("--measure", modelled->has_measured, "run it too, and print what was measured beside");
   auto* tune = declare(*app, *tuned, "tune",
@@ -146,7 +147,7 @@ Command add_stencil(CLI::App& program) {
             const auto chosen = run->parsed() ? ran : model->parsed() ? modelled : tuned;
             if (chosen->name.empty() && chosen->expression.empty())
               throw CLI::RequiredError("NAME or --expression");
-            const auto devices = run->parsed() ? ran->start_several() : one_device(*chosen, model->parsed());
+            const auto devices = run->parsed() ? ran->start_several() : one_device(*chosen);
             chosen->where = devices.front();
             const Console console = chosen->console();
             const auto source = stencil_command::find_source(chosen->name, chosen->expression);

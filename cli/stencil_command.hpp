@@ -58,6 +58,10 @@ struct Case {
   }
 };
 
+inline const char* dtype_name(std::size_t bytes) {
+  return bytes == 2 ? "float16" : bytes == 4 ? "float32" : "float64";
+}
+
 /// Grids of a case: the values given, by field; without any, a bump in the middle of field 0, and 0.1 in the other
 /// fields, below the wave equation's limit of stability. What came before is at first the same.
 template <class T>
@@ -65,13 +69,19 @@ struct Grids {
   std::vector<st::Grid<T>> grids;
   std::vector<st::FieldGrids<T>> bound;
 
-  Grids(const Case<T>& c, const st::Boundary& boundary, const std::map<int, spinloom::Array<T>>& given = {}) {
+  /// `is_flat`: 0.1 everywhere, where values do not matter.
+  Grids(const Case<T>& c, const st::Boundary& boundary, const std::map<int, spinloom::Array<T>>& given = {},
+        bool is_flat = false) {
     const auto& shape = c.problem.shape;
     grids.reserve(2 * c.problem.fields.size());
     for (int f = 0; f < static_cast<int>(c.problem.fields.size()); ++f) {
       const auto add = [&]() -> st::Grid<T>& {
         grids.emplace_back(shape, c.problem.halo, boundary, c.problem.device);
         auto& g = grids.back();
+        if (is_flat) {
+          g.fill(T(0.1));
+          return g;
+        }
         if (!given.empty()) {
           if (const auto found = given.find(f); found != given.end()) g.assign(found->second.view());
           return g;
@@ -117,8 +127,14 @@ st::Schedule chosen_schedule(const Options& o, const Case<T>& c, const Console& 
   options.steps = o.steps;
   options.log = console.log();
   options.progress = console.progress();
-  if (o.schedule == "best") return st::best_schedule(c.kernels, c.problem, options).schedule;
-  if (o.schedule == "tuned") return st::tune(c.kernels, c.problem, options).schedule;
+  if constexpr (std::is_same_v<T, spinloom::Half>) {
+    if (o.schedule == "best" || o.schedule == "tuned")
+      throw CLI::ValidationError("--schedule",
+                                 "'" + o.schedule + "' is for float and double; name a schedule for half");
+  } else {
+    if (o.schedule == "best") return st::best_schedule(c.kernels, c.problem, options).schedule;
+    if (o.schedule == "tuned") return st::tune(c.kernels, c.problem, options).schedule;
+  }
   return st::parse_schedule(o.schedule);
 }
 
@@ -139,6 +155,7 @@ st::ModelInput model_input(const Case<T>& c, const st::Schedule& schedule, Index
 Json run(const Options& o, const Console& console);
 /// The object that is printed with --json, and the text without.
 std::pair<Json, std::string> model(const Options& o, const Console& console);
+std::pair<Json, std::string> model_on_gpu(const Options& o, const Console& console);
 std::pair<Json, std::string> tune(const Options& o, const Console& console);
 
 }  // namespace stencil_command

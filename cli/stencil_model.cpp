@@ -179,6 +179,7 @@ std::pair<Json, std::string> model_case(const Options& o, const Console& console
 }  // namespace
 
 std::pair<Json, std::string> model(const Options& o, const Console& console) {
+  if (o.where.kind == spinloom::DeviceKind::cuda) return model_on_gpu(o, console);
   return o.precision == "float" ? model_case<float>(o, console) : model_case<double>(o, console);
 }
 

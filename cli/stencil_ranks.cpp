@@ -202,7 +202,12 @@ std::function<bool(const StencilRun&, const Console&)> declare_stencil_ranks(CLI
     if (what.any_gpu && what.devices.front().kind == spinloom::DeviceKind::cuda)
       for (int i = 1; i < static_cast<int>(spinloom::cuda_status().gpus.size()); ++i)
         shared.devices.push_back({spinloom::DeviceKind::cuda, i});
+    const auto refuse_halves = [&] {
+      if (what.precision == "half")
+        throw CLI::ValidationError("--precision", "half is for one rank; use float or double for several");
+    };
     if (has_mpi) {
+      refuse_halves();
       share_cores(spinloom::launched_ranks());
       run_as_process(shared, *o, console);
       return true;
@@ -218,6 +223,7 @@ std::function<bool(const StencilRun&, const Console&)> declare_stencil_ranks(CLI
     int count = static_cast<int>(what.devices.size());
     if ((!takes_gpus && !CLI::detail::lexical_cast(o->ranks, count)) || count < 1 || count > 256)
       throw CLI::ValidationError("--ranks", "'" + o->ranks + "' is not auto, mpi, or a number from 1 to 256");
+    refuse_halves();
     share_cores(count);
     run_ranks(spinloom::make_communicators(std::vector<spinloom::Device>(static_cast<std::size_t>(count))),
               [&](const Communicator& c) { run_and_tell(shared, *o, c, console); });

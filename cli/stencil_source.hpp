@@ -17,8 +17,14 @@ struct Source {
 
   template <class T>
   std::vector<spinloom::stencil::Kernel<T>> kernels() const {
-    if (chain.empty()) return spinloom::stencil::builtin_kernels<T>(name);
-    return {spinloom::stencil::make_interpreted_kernel<T>(chain[0])};
+    namespace st = spinloom::stencil;
+    if constexpr (std::is_same_v<T, spinloom::Half>) {
+      if (chain.empty()) return st::builtin_kernels_as_half(name);
+      return {st::stored_as_half(st::make_interpreted_kernel<float>(chain[0]))};
+    } else {
+      if (chain.empty()) return st::builtin_kernels<T>(name);
+      return {st::make_interpreted_kernel<T>(chain[0])};
+    }
   }
 };
 

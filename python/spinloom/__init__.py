@@ -33,7 +33,7 @@ from .reconstruction import (
 )
 from .runtime import info, set_threads, threads
 from .simulation import SimulatedScan, simulate
-from .solve import CgInfo, CgResult, cg, largest_eigenvalue
+from .solve import CgInfo, CgResult, PoissonInfo, PoissonResult, cg, largest_eigenvalue, poisson
 
 __all__ = [
     "ArgumentError",
@@ -53,6 +53,8 @@ __all__ = [
     "NormalOperator",
     "NotConverged",
     "Nufft",
+    "PoissonInfo",
+    "PoissonResult",
     "Quality",
     "Reconstruction",
     "ShapeError",
@@ -69,6 +71,7 @@ __all__ = [
     "io",
     "largest_eigenvalue",
     "nufft",
+    "poisson",
     "recon",
     "recon_file",
     "root_sum_of_squares",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import _core
 from ._arrays import like
+from .errors import ArgumentError
 from .linear_operators import LinearOperator
+from .stencil import Boundary, faces_of
 
-__all__ = ["CgInfo", "CgResult", "cg", "largest_eigenvalue"]
+__all__ = ["CgInfo", "CgResult", "PoissonInfo", "PoissonResult", "cg", "largest_eigenvalue", "poisson"]
 
 
 @dataclass(frozen=True)
@@ -80,3 +82,90 @@ def largest_eigenvalue(A: LinearOperator, *, iterations: int = 50, tolerance: fl
     """
     found: float = _core.largest_eigenvalue(A._core, iterations, tolerance, seed)[0]
     return found
+
+
+@dataclass(frozen=True)
+class PoissonInfo:
+    """How the cycles went."""
+
+    cycles: int
+    """V-cycles done."""
+    residual: float
+    """|f - A u| / |f| of the u that is returned, computed from it afresh."""
+    converged: bool
+    """residual <= tolerance"""
+    stop: str
+    """"converged", "stagnated", "cycle limit" or "observer"."""
+    reason: str
+    """Why it stopped, in words."""
+    history: list[float]
+    """Relative residual of the start and after every cycle."""
+    removed: float
+    """Share of rhs that no u can meet, its mean over each part that nothing fixes; it was taken away first."""
+    singular_parts: int
+    """Connected parts whose mean of u is free, and was made 0."""
+
+
+class PoissonResult(NamedTuple):
+    """u, info = spinloom.poisson(...)"""
+
+    u: Any
+    info: PoissonInfo
+
+
+def poisson(
+    rhs: Any,
+    mask: Any = None,
+    *,
+    screening: float = 0.0,
+    boundary: Boundary = None,
+    spacing: float | Sequence[float] | None = None,
+    weights: Any = None,
+    quality: Any = None,
+    start: Any = None,
+    tolerance: float = 1e-8,
+    cycles: int = 100,
+    smoothing: int = 2,
+    method: str = "auto",
+    device: str | None = None,
+    callback: Callable[[int, float], Any] | None = None,
+) -> PoissonResult:
+    """Solves -div(w grad u) + s u = rhs on the cells of a grid, by multigrid.
+
+    (A u)[n] = sum over faces of cell n: w / h^2 (u[n] - u[neighbour]) + s u[n]
+
+    rhs        array [z, y, x] or [y, x]: float32, float64, complex64 or complex128, on the host or on a GPU; u is of its kind
+               and lies where it does. Of a complex one the real and the imaginary part are solved one after the other
+    mask       bool or uint8 of its shape, on the host: a cell with 0 takes no part, and u there becomes 0
+    screening  s >= 0
+    boundary   what is on the faces: "neumann SLOPE" (per unit of length, outwards), "dirichlet VALUE" or "periodic". One
+               text, or one entry per axis, each a text or a pair (low, high). None: "neumann 0"
+    spacing    h, one for all axes or one per axis; None is 1
+    weights    w [axes, shape...] of rhs's precision, on the host: entry n along an axis is between cells n and n + 1
+    quality    instead of weights, one per cell: a face gets the smaller of the squares of its two cells
+    start      where to start, beside rhs and of its type; None is zero. It is not changed
+    tolerance  stops at |rhs - A u| <= tolerance |rhs|; 0 goes on until rounding stops it
+    cycles     at most so many; a result that did not converge is returned, and info says so
+    smoothing  red-black sweeps before and after each coarse solution, 1 to 8
+    method     "cycles", or "cg": they precondition conjugate gradients; "auto": "cg" with a mask or weights
+    device     where the work is done: "cpu", "cuda", "cuda:N" or "auto". None: where rhs lies
+    callback   called as callback(cycle, residual) at the start and after every cycle; something true stops
+    Level      where s = 0 and no face holds a value, u is free up to a constant: its mean is made 0, and rhs's taken away
+    Errors     ShapeError and ArgumentError for what is no such problem; TypeError for other element types
+
+    Source     docs/multigrid.md
+    """
+    if method not in ("auto", "cycles", "cg"):
+        raise ArgumentError(f"method is {method!r}, expected 'auto', 'cycles' or 'cg'")
+    dims = len(getattr(rhs, "shape", ()))
+    if spacing is None:
+        sizes: list[float] = []
+    elif isinstance(spacing, (int, float)):
+        sizes = [float(spacing)] * dims
+    else:
+        sizes = [float(h) for h in spacing]
+    faces = [] if boundary is None else [(low or "neumann 0", high or "neumann 0") for low, high in faces_of(boundary, dims)]
+    u, *facts = _core.poisson(
+        rhs, start, mask, weights, quality, sizes, screening, faces, tolerance, cycles, smoothing, method, device or "", callback
+    )
+    return PoissonResult(like(u, rhs), PoissonInfo(*facts))

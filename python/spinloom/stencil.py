@@ -100,7 +100,8 @@ class Stencil:
 
         fields    array [z, y, x] or [y, x] for each field by name, all of one shape and of one type: float32, float64, and
                   complex64, complex128 for linear stencils and some built-ins. An array alone is the first field. Fields
-                  that are only written are left out
+                  that are only written are left out. float16 fields are computed in float32 and rounded once a step: half
+                  the bytes; any stencil on a GPU, 7-point, 27-point and laplacian on the host
         params    values of the parameters by name; those left out have the built-in's default
         boundary  what lies outside: "dirichlet VALUE", "neumann SLOPE" (outwards, per cell), "periodic", "reflect" (the
                   last cell is not repeated) or "clamp" (it is). One text for all faces, or one entry per axis, each a text
@@ -156,26 +157,28 @@ class Stencil:
     def _faces(self, boundary: Boundary | Mapping[str, Boundary]) -> list[list[tuple[str, str]]]:
         if isinstance(boundary, Mapping):
             self._require_known(boundary, "field")
-            return [self._faces_of(boundary.get(name)) for name in self.fields]
-        return [self._faces_of(boundary)] * len(self.fields)
+            return [faces_of(boundary.get(name), self.dims) for name in self.fields]
+        return [faces_of(boundary, self.dims)] * len(self.fields)
 
-    def _faces_of(self, boundary: Boundary) -> list[tuple[str, str]]:
-        if boundary is None or isinstance(boundary, str):
-            boundary = [boundary] * self.dims
-        axes = list(boundary)
-        if len(axes) != self.dims:
-            raise ArgumentError(f"boundary has {len(axes)} entries, expected a text, or one entry for each of {self.dims} axes")
-        faces = []
-        for axis in axes:
-            pair = (axis, axis) if axis is None or isinstance(axis, str) else axis
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(f is None or isinstance(f, str) for f in pair):
-                raise TypeError(f"boundary holds {axis!r}, expected a text such as 'dirichlet 0', or a pair of them (low, high)")
-            low, high = pair
-            for face in (low, high):
-                if face is not None and face.split()[:1] == ["none"]:
-                    raise ArgumentError("boundary 'none' leaves the cells outside to the caller, who cannot reach them from Python")
-            faces.append((low or "", high or ""))
-        return faces
+
+def faces_of(boundary: Boundary, dims: int) -> list[tuple[str, str]]:
+    """The texts of both faces of each axis; empty ones where nothing is said."""
+    if boundary is None or isinstance(boundary, str):
+        boundary = [boundary] * dims
+    axes = list(boundary)
+    if len(axes) != dims:
+        raise ArgumentError(f"boundary has {len(axes)} entries, expected a text, or one entry for each of {dims} axes")
+    faces = []
+    for axis in axes:
+        pair = (axis, axis) if axis is None or isinstance(axis, str) else axis
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(f is None or isinstance(f, str) for f in pair):
+            raise TypeError(f"boundary holds {axis!r}, expected a text such as 'dirichlet 0', or a pair of them (low, high)")
+        low, high = pair
+        for face in (low, high):
+            if face is not None and face.split()[:1] == ["none"]:
+                raise ArgumentError("boundary 'none' leaves the cells outside to the caller, who cannot reach them from Python")
+        faces.append((low or "", high or ""))
+    return faces
 
 
 def names() -> list[str]:

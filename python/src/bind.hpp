@@ -9,6 +9,7 @@ void bind_io(nanobind::module_& m);
 void bind_mri(nanobind::module_& m);
 void bind_nlm(nanobind::module_& m);
 void bind_operators(nanobind::module_& m);
+void bind_poisson(nanobind::module_& m);
 void bind_quality(nanobind::module_& m);
 void bind_recon(nanobind::module_& m);
 void bind_runtime(nanobind::module_& m);

@@ -37,15 +37,23 @@ struct Source {
 
   template <class T>
   std::vector<st::Kernel<T>> kernels() const {
+    if constexpr (std::is_same_v<T, Half>) return as_half();
     constexpr bool is_complex = !std::is_same_v<T, st::real_of<T>>;
     if (is_complex && !has_complex)
       throw ArgumentError("stencil '" + name + "' is for real elements, and the fields are complex");
-    if (kind == Kind::builtin) return st::builtin_kernels<T>(name);
-    if (kind == Kind::linear) return {st::make_linear_kernel<T>(name, chain[0].rank, terms)};
-    if constexpr (is_complex)
-      return {};
-    else
-      return {st::make_interpreted_kernel<T>(chain[0])};
+    if constexpr (!std::is_same_v<T, Half>) {
+      if (kind == Kind::builtin) return st::builtin_kernels<T>(name);
+      if (kind == Kind::linear) return {st::make_linear_kernel<T>(name, chain[0].rank, terms)};
+      if constexpr (!is_complex) return {st::make_interpreted_kernel<T>(chain[0])};
+    }
+    return {};
+  }
+  /// Stored in sixteen bits, computed in float. Row kernels of the host are there for some of the built-in ones.
+  std::vector<st::Kernel<Half>> as_half() const {
+    if (kind == Kind::builtin) return st::builtin_kernels_as_half(name);
+    std::vector<st::Kernel<Half>> kernels;
+    for (const auto& kernel : this->kernels<float>()) kernels.push_back(st::stored_as_half(kernel));
+    return kernels;
   }
   bool reads(int field, st::TimeLevel level) const {
     for (const auto& d : chain)
@@ -140,6 +148,13 @@ template <class T>
 Outcome<T> compute(const Job& job, const Progress& progress) {
   const Source& s = job.source;
   const auto kernels = s.template kernels<T>();
+  if constexpr (std::is_same_v<T, Half>)
+    for (const auto& kernel : kernels)
+      if (job.device.kind != DeviceKind::cuda && kernel.rows.at[0][0] == nullptr)
+        throw ArgumentError(
+            "stencil '" + s.name +
+            "' on float16 fields is compiled when it is run on a GPU, and the host has 7-point, "
+            "27-point and laplacian alone; use float32 fields or device='cuda'");
   const st::Halo halo = halo_of(s.chain);
   std::vector<st::Grid<T>> grids, before;
   grids.reserve(s.fields.size());
@@ -195,6 +210,19 @@ Outcome<T> compute(const Job& job, const Progress& progress) {
   return outcome;
 }
 
+nb::object out_to_python(Array<Half> values) {
+  auto kept = std::make_shared<Array<Half>>(std::move(values));
+  if (kept->device().kind == DeviceKind::cuda)
+    return wrap_device(kept->data(), DType::f16, kept->shape(), kept->device(), kept);
+  auto* owned = new std::shared_ptr<Array<Half>>(kept);
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::shared_ptr<Array<Half>>*>(p); });
+  return wrap(kept->data(), DType::f16, kept->shape(), std::move(owner));
+}
+template <class T>
+nb::object out_to_python(Array<T> values) {
+  return to_python(std::move(values));
+}
+
 template <class T>
 nb::tuple finish(Job& job, LongCall& call) {
   Outcome<T> outcome = call.run([&] {
@@ -203,7 +231,7 @@ nb::tuple finish(Job& job, LongCall& call) {
   });
   const auto arrays = [](auto& list) {
     nb::dict d;
-    for (auto& [name, values] : list) d[name.c_str()] = to_python(std::move(values));
+    for (auto& [name, values] : list) d[name.c_str()] = out_to_python(std::move(values));
     return d;
   };
   return nb::make_tuple(arrays(outcome.fields), arrays(outcome.previous), outcome.reductions);
@@ -223,7 +251,7 @@ nb::tuple run(const Source& s, const nb::dict& fields, const nb::dict& previous,
       const auto [it, _] =
           into.emplace(int(f), take(arrays[s.fields[f].c_str()], s.fields[f] + after, refusal));
       const Given& given = it->second;
-      require_dtype(given, {DType::f64, DType::f32, DType::c128, DType::c64});
+      require_dtype(given, {DType::f64, DType::f32, DType::c128, DType::c64, DType::f16});
       if (first == nullptr) {
         first = &given;
         job.shape = given.shape;
@@ -250,6 +278,7 @@ nb::tuple run(const Source& s, const nb::dict& fields, const nb::dict& previous,
     case DType::f32: return finish<float>(job, call);
     case DType::f64: return finish<double>(job, call);
     case DType::c64: return finish<cfloat>(job, call);
+    case DType::f16: return finish<Half>(job, call);
     default: return finish<cdouble>(job, call);
   }
 }

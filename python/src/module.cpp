@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
   bind_mri(m);
   bind_nlm(m);
   bind_simulate(m);
+  bind_poisson(m);
   bind_quality(m);
   bind_io(m);
   bind_recon(m);

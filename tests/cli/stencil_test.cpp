@@ -1,11 +1,14 @@
 #include <random>
 
 #include "command_test.hpp"
+#include "spinloom/core/half.hpp"
 #include "spinloom/io/image_file.hpp"
 #include "spinloom/io/npy.hpp"
+#include "spinloom/runtime/cuda.hpp"
 
 namespace {
 
+using spinloom::Index;
 using StencilCommand = spinloom::testing::CommandTest;
 
 TEST_F(StencilCommand, EveryScheduleGivesTheSameFigures) {
@@ -68,11 +71,11 @@ TEST_F(StencilCommand, ASourceOfItsOwnIsTheBuiltInOne) {
 
 TEST_F(StencilCommand, RefusesFilesThatDoNotFit) {
   write_npy(path("u.npy"), spinloom::Tensor::copy_of(some_field({3, 4, 5}, 1)),
-           spinloom::OutputFile::Existing::refuse);
+            spinloom::OutputFile::Existing::refuse);
   write_npy(path("other.npy"), spinloom::Tensor::copy_of(some_field({3, 4, 6}, 2)),
-           spinloom::OutputFile::Existing::refuse);
+            spinloom::OutputFile::Existing::refuse);
   write_npy(path("flat.npy"), spinloom::Tensor::copy_of(some_field({4, 6}, 2)),
-           spinloom::OutputFile::Existing::refuse);
+            spinloom::OutputFile::Existing::refuse);
   const std::string own = "stencil run --expression 'next(u) = u(0,0,1) + dt * k(0,0,0)' --param 0.1 ";
   expect_failure("stencil run", 2, "--expression");
   expect_failure("stencil run 7-point --expression 'next(u) = u(0,0,0)'", 2, "excludes");
@@ -93,6 +96,30 @@ TEST_F(StencilCommand, RefusesFilesThatDoNotFit) {
   expect_failure("stencil run diffusion --matrix 4,4,4 -o k=r.npy", 2, "does not write k");
   expect_failure("stencil run 7-point --input u.npy --ranks 2", 2, "one rank alone");
   expect_failure("stencil tune 7-point --input u.npy", 2, "--input");
+}
+
+TEST_F(StencilCommand, HalvesAreRoundedOnceAStep) {
+  // 0.4 u + 0.1 (the six around it) of a block of ones: after one step multiples of 0.1, to eleven bits.
+  const std::string command =
+      "stencil run 7-point --matrix 9,10,40 --boundary periodic --schedule 'sweep rows=4' ";
+  const auto half = json_of(command + "--precision half --steps 3"),
+             twice = json_of(command + "--precision double --steps 3");
+  EXPECT_EQ(half["dtype"], "float16");
+  EXPECT_NE(half["fields"][0]["sum"], twice["fields"][0]["sum"]);
+  // A sum that the stencil keeps, of 5 x 5 x 20 ones or so: each step rounds by 2^-11 at most.
+  EXPECT_NEAR(half["fields"][0]["sum"].get<double>() / twice["fields"][0]["sum"].get<double>(), 1,
+              3.0 / 2048);
+  const spinloom::Array<float> u = some_field({6, 7, 40}, 3);
+  spinloom::Image image;
+  image.data = spinloom::Tensor::copy_of(u);
+  save_image(path("u.npy"), image, spinloom::OutputFile::Existing::refuse);
+  json_of("stencil run 7-point --input u.npy -o v.npy --precision half --steps 0");
+  const auto v = spinloom::load_image(path("v.npy")).data.to<float>();
+  for (Index i = 0; i < u.size(); ++i) ASSERT_EQ(v[i], float(spinloom::Half(u[i]))) << i;
+  expect_failure("stencil run wave --matrix 9,9,9 --precision half --device cpu", 1, "7-point");
+  expect_failure("stencil run 7-point --matrix 9,9,9 --precision half --schedule best", 2, "name a schedule");
+  expect_failure("stencil run 7-point --matrix 9,9,9 --precision half --ranks 2", 2, "half");
+  expect_failure("stencil model 7-point --precision half", 2, "half");
 }
 
 TEST_F(StencilCommand, RefusesWhatItCannotDo) {
@@ -145,6 +172,21 @@ TEST_F(StencilCommand, ModelPrintsPredictionsBesideMeasurements) {
   EXPECT_EQ(text.code, 0) << text.err;
   for (const char* words : {"holds", "B/LUP", "L1-L2", "predicted", "limited by"})
     EXPECT_NE(text.out.find(words), std::string::npos) << words << " in " << text.out;
+}
+
+TEST_F(StencilCommand, ModelOfAGpuNeedsOne) {
+  const std::string command = "stencil model 7-point --matrix 64,64,256 --device cuda --steps 8 ";
+  if (!spinloom::cuda_status().is_usable()) {
+    expect_failure(command + "--schedule 'cuda tile'", 1, "cuda");
+    return;
+  }
+  const auto json = json_of(command + "--schedule 'cuda tile' --measure");
+  EXPECT_EQ(json["kernels"].size(), 1u);
+  EXPECT_EQ(json["traffic"].size(), 2u);
+  EXPECT_GT(json["predicted"]["glups"].get<double>(), 0);
+  EXPECT_GT(json["measured"]["predicted_over_measured"].get<double>(), 0);
+  EXPECT_EQ(run(command).code, 0);
+  expect_failure(command + "--schedule 'sweep rows=8'", 1, "sweep");
 }
 
 TEST_F(StencilCommand, ATunedScheduleIsRememberedAndUsed) {

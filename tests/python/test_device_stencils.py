@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import spinloom
-from device_arrays import library, on_gpu  # noqa: F401 (a fixture)
+from device_arrays import on_gpu
 
 
 @on_gpu
@@ -41,3 +41,28 @@ def test_stencils_refuse_fields_of_two_places_and_schedules_of_the_host(rng, lib
         diffusion.run({"u": there, "k": there}, boundary="clamp", schedule="sweep rows=2")
     with pytest.raises(spinloom.ArgumentError, match="^u lies on cuda:0, and device is 'cpu'"):
         diffusion.run({"u": there, "k": there}, boundary="clamp", device="cpu")
+
+
+@on_gpu
+def test_halves_run_on_a_gpu_whatever_the_stencil(rng, library):
+    u = rng.random((6, 9, 40)).astype("float16")
+    heat = spinloom.stencil.builtin("7-point")
+    expected = heat.run(u, steps=3, boundary="periodic")["u"]
+    assert np.array_equal(heat.run(u, steps=3, boundary="periodic", device="cuda")["u"], expected)
+    assert np.array_equal(library.fetch(heat.run(library.send(u), steps=3, boundary="periodic")["u"]), expected)
+    own = spinloom.stencil.expression("next(u) = u(0,0,0) + 0.25 * (u(0,0,1) - u(0,1,0))")
+    step = own.run(u.astype("float32"), boundary="clamp")["u"].astype("float16")
+    assert np.array_equal(own.run(u, boundary="clamp", device="cuda")["u"], step)
+
+
+@on_gpu
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_poisson_is_solved_where_its_right_side_lies(rng, library, dtype):
+    f = rng.standard_normal((9, 20, 33)).astype(dtype)
+    mask = np.ones(f.shape, bool)
+    mask[2:4, 5:9] = False
+    expected, info = spinloom.poisson(f, mask, screening=0.1, tolerance=1e-5)
+    u, there = spinloom.poisson(library.send(f), mask, screening=0.1, tolerance=1e-5)
+    assert isinstance(u, library.type) and np.array_equal(library.fetch(u), expected) and there == info
+    u, _ = spinloom.poisson(f, mask, screening=0.1, tolerance=1e-5, device="cuda")
+    assert type(u) is np.ndarray and np.array_equal(u, expected)

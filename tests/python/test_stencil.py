@@ -221,3 +221,16 @@ def test_what_does_not_fit_is_refused_in_words(call, kind, text):
 
 def test_docstrings_say_what_is_copied():
     assert "There are no other copies" in inspect.getdoc(stencil.Stencil.run)
+
+
+def test_halves_are_computed_in_single_and_rounded_once_a_step(rng):
+    u = rng.random((6, 9, 40)).astype("float16")
+    heat = stencil.builtin("7-point")
+    for schedule in ("naive", "sweep rows=4 planes=2"):
+        done = heat.run(u, steps=3, boundary="periodic", schedule=schedule)["u"]
+        expected = u
+        for _ in range(3):
+            expected = heat.run(expected.astype("float32"), boundary="periodic")["u"].astype("float16")
+        assert done.dtype == u.dtype and np.array_equal(done, expected)
+    with pytest.raises(spinloom.ArgumentError, match="float16 fields is compiled when"):
+        stencil.expression("next(u) = u(0,1)").run(u[0], boundary="clamp")

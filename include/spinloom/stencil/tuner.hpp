@@ -30,7 +30,7 @@ struct TuneOptions {
 /// One candidate and how it fared.
 struct Trial {
   Schedule schedule;
-  double predicted_glups = 0;  ///< on a GPU what its memory allows a sweep, the same for all
+  double predicted_glups = 0;  ///< on a GPU of what was not tried: by rates alone
   double glups = 0;            ///< median of its trials; 0: there was no time for one
   int rounds = 0;              ///< trials
   bool is_finalist = false;    ///< tried again beside the first guess
@@ -64,7 +64,7 @@ std::vector<Candidate> candidates(ModelInput input, const std::vector<Boundaries
 /// was the faster one there. The answer is kept on disk under what it depends on: the stencil, element type, extents
 /// (roughly), boundary kinds, steps (roughly), threads, processor, caches, version of the library.
 ///
-/// On a GPU the candidates are a list, the library's own choice first, and the answer is kept under the GPU's name and the
+/// On a GPU the candidates are a list, the library's own choice first and then by what the model makes of them, and the answer is kept under the GPU's name and the
 /// driver's version.
 ///
 /// Errors   ArgumentError as candidates(); Interrupted. A cache that cannot be read or written is no error, and where

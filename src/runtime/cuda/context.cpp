@@ -30,6 +30,7 @@ DeviceFacts read_facts(int index) {
   facts.multiprocessors = attribute(multiprocessor_count);
   facts.shared_memory_bytes = static_cast<std::size_t>(attribute(max_shared_memory_per_block_optin));
   SPINLOOM_CUDA(DeviceTotalMem, &facts.memory_bytes, device);
+  facts.level2_bytes = static_cast<std::size_t>(attribute(level2_cache_bytes));
   facts.single_to_double = attribute(single_to_double_ratio);
   return facts;
 }

@@ -14,6 +14,7 @@ struct DeviceFacts {
   int multiprocessors = 0;
   std::size_t shared_memory_bytes = 0;  ///< most that one block may ask for
   std::size_t memory_bytes = 0;
+  std::size_t level2_bytes = 0;
   int single_to_double = 0;  ///< operations in single precision for each in double: 2, or 32 and more
 };
 

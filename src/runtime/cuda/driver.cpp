@@ -56,6 +56,8 @@ void list_functions(const Bind& bind, Driver& d) {
   SPINLOOM_BIND(ModuleGetFunction, "cuModuleGetFunction");
   SPINLOOM_BIND(ModuleGetGlobal, "cuModuleGetGlobal_v2");
   SPINLOOM_BIND(FuncSetAttribute, "cuFuncSetAttribute");
+  SPINLOOM_BIND(FuncGetAttribute, "cuFuncGetAttribute");
+  SPINLOOM_BIND(OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
   SPINLOOM_BIND(LaunchKernel, "cuLaunchKernel");
   SPINLOOM_BIND(MemHostAlloc, "cuMemHostAlloc");
   SPINLOOM_BIND(MemFreeHost, "cuMemFreeHost");
@@ -81,13 +83,12 @@ std::string say(const Driver& d, Result result, const char* call) {
 
 Loaded load() {
   Loaded loaded{
-      load_functions<Driver>(
-          os::driver_files(),
-          {"the NVIDIA driver",
-           fmt::format("no NVIDIA driver was found ({}); it comes with the NVIDIA driver",
-                       fmt::join(os::driver_files(), " or ")),
-           "update it to one for CUDA 12.0 or newer"},
-          [](const auto& bind, Driver& d) { list_functions(bind, d); }),
+      load_functions<Driver>(os::driver_files(),
+                             {"the NVIDIA driver",
+                              fmt::format("no NVIDIA driver was found ({}); it comes with the NVIDIA driver",
+                                          fmt::join(os::driver_files(), " or ")),
+                              "update it to one for CUDA 12.0 or newer"},
+                             [](const auto& bind, Driver& d) { list_functions(bind, d); }),
       0};
   if (!loaded.problem.empty()) return loaded;
   const Driver& d = loaded.functions;

@@ -23,12 +23,14 @@ constexpr Result out_of_memory = 2, peer_access_already_enabled = 704, too_many_
 enum DeviceAttribute {
   max_shared_memory_per_block = 8,
   multiprocessor_count = 16,
+  level2_cache_bytes = 38,
   compute_capability_major = 75,
   compute_capability_minor = 76,
   single_to_double_ratio = 87,
   max_shared_memory_per_block_optin = 97,
 };
 constexpr int function_max_dynamic_shared_memory = 8;
+constexpr int function_shared_bytes = 1, function_local_bytes = 3, function_registers = 4;
 constexpr unsigned event_default = 0, event_disable_timing = 2, stream_non_blocking = 1;
 constexpr int stream_capture_relaxed = 2;
 constexpr unsigned host_portable = 1;
@@ -79,6 +81,8 @@ struct Driver {
   Result (*ModuleGetFunction)(FunctionHandle*, ModuleHandle, const char*);
   Result (*ModuleGetGlobal)(DevicePointer*, std::size_t*, ModuleHandle, const char*);
   Result (*FuncSetAttribute)(FunctionHandle, int, int);
+  Result (*FuncGetAttribute)(int*, int, FunctionHandle);
+  Result (*OccupancyMaxActiveBlocksPerMultiprocessor)(int*, FunctionHandle, int, std::size_t);
   Result (*LaunchKernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                          StreamHandle, void**, void**);
   Result (*MemHostAlloc)(void**, std::size_t, unsigned);

@@ -20,6 +20,8 @@ class StencilEngine {
   explicit StencilEngine(const stencil::Plan<T>& plan);
 
   ~StencilEngine();
+  /// The kernels of a step, or of a pass, as the driver sees them.
+  std::vector<KernelUse> uses() const;
   StencilEngine(const StencilEngine&) = delete;
   StencilEngine& operator=(const StencilEngine&) = delete;
 

@@ -155,26 +155,22 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
   context_.modules().function(*instance_, is_2d_ ? "strips" : "overlapped", shared_bytes_);
 }
 
-/// Tiles as stencil_overlapped.cu lays them, and planes so that all multiprocessors end together.
-template <class T>
-void OverlappedPass<T>::cut(const GridLayout& layout) {
-  const OverlapShape& s = shape_;
-  const auto tiles = [&](Index n, int extent, int step, bool is_periodic, int unit, int low_start) {
-    const Index start = is_periodic ? round_up(s.levels, unit) : low_start;
-    const Index need = is_periodic ? n + s.levels : n + 1;  // the last tile reaches so far
+OverlapCut overlap_cut(const OverlapShape& s, const GridLayout& layout, const bool (&is_periodic)[3],
+                       bool red_black, int multiprocessors) {
+  OverlapCut cut;
+  const auto tiles = [&](Index n, int extent, int step, bool periodic, int unit, int low_start) {
+    const Index start = periodic ? round_up(s.levels, unit) : low_start;
+    const Index need = periodic ? n + s.levels : n + 1;  // the last tile reaches so far
     return static_cast<int>(std::max<Index>(1, (need + start - extent + step - 1) / step + 1));
   };
   const int width = 32 * s.points, height = s.rows * s.warps;
-  work_.tiles_x = tiles(layout.n[2], width, (width - 2 * s.levels) / s.points * s.points, periodic_[2],
-                        s.points, s.points);
-  work_.tiles_y = is_2d_ ? 1 : tiles(layout.n[1], height, height - 2 * s.levels, periodic_[1], 2, 2);
-  for (std::size_t a = 0; a < 3; ++a) {
-    work_.lowest[a] = static_cast<int>(-layout.halo.low[a]);
-    work_.highest[a] = static_cast<int>(layout.n[a] - 1 + layout.halo.high[a]);
-  }
-  const Index across = Index{work_.tiles_x} * work_.tiles_y, n = layout.n[0];
-  const Index at_once = Index{context_.facts().multiprocessors} * s.blocks;
-  const Index unit = red_black_ ? 2 : 1;
+  cut.tiles_x = tiles(layout.n[2], width, (width - 2 * s.levels) / s.points * s.points, is_periodic[2],
+                      s.points, s.points);
+  cut.tiles_y =
+      layout.rank == 2 ? 1 : tiles(layout.n[1], height, height - 2 * s.levels, is_periodic[1], 2, 2);
+  const Index across = Index{cut.tiles_x} * cut.tiles_y, n = std::max<Index>(1, layout.n[0]);
+  const Index at_once = Index{multiprocessors} * s.blocks;
+  const Index unit = red_black ? 2 : 1;
   double best = 0;
   for (Index parts = 1; parts <= std::max<Index>(1, n / 8); ++parts) {
     const Index depth = ((n + parts - 1) / parts + unit - 1) / unit * unit;
@@ -182,10 +178,22 @@ void OverlappedPass<T>::cut(const GridLayout& layout) {
     const double cost = static_cast<double>(rounds) * static_cast<double>(depth + 2 * s.levels);
     if (best == 0 || cost < best) {
       best = cost;
-      work_.depth = static_cast<int>(depth);
+      cut.depth = static_cast<int>(depth);
     }
   }
-  blocks_ = across * ((n + work_.depth - 1) / work_.depth);
+  cut.blocks = across * ((n + cut.depth - 1) / cut.depth);
+  return cut;
+}
+
+template <class T>
+void OverlappedPass<T>::cut(const GridLayout& layout) {
+  const OverlapCut cut = overlap_cut(shape_, layout, periodic_, red_black_, context_.facts().multiprocessors);
+  work_.depth = cut.depth, work_.tiles_x = cut.tiles_x, work_.tiles_y = cut.tiles_y;
+  for (std::size_t a = 0; a < 3; ++a) {
+    work_.lowest[a] = static_cast<int>(-layout.halo.low[a]);
+    work_.highest[a] = static_cast<int>(layout.n[a] - 1 + layout.halo.high[a]);
+  }
+  blocks_ = cut.blocks;
   if (blocks_ > 0x7fffffff)
     throw ArgumentError(fmt::format("cuda overlapped: {} tiles are more than a GPU starts at once", blocks_));
 }
@@ -213,6 +221,15 @@ void OverlappedPass<T>::run(const StencilWork& work, int levels) {
   work_.levels = levels;
   launch(context_, *instance_, is_2d_ ? "strips" : "overlapped", {static_cast<unsigned>(blocks_)},
          {32, is_2d_ ? 1u : static_cast<unsigned>(shape_.warps)}, shared_bytes_, work, work_);
+}
+
+std::optional<std::string> why_no_room(const Schedule& schedule, const ProgramView& p, Index element_bytes) {
+  try {
+    check_shape(overlap_shape(schedule, p, element_bytes), p, element_bytes);
+    return std::nullopt;
+  } catch (const ArgumentError& e) {
+    return e.what();
+  }
 }
 
 template class OverlappedPass<float>;

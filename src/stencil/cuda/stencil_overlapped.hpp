@@ -26,6 +26,16 @@ struct OverlapShape {
 OverlapShape overlap_shape(const stencil::Schedule& schedule, const stencil::ProgramView& program,
                            Index element_bytes);
 
+struct KernelUse;  // kernel_use.hpp
+
+/// Tiles as stencil_overlapped.cu lays them, and planes so that all multiprocessors end together.
+struct OverlapCut {
+  int depth = 0, tiles_x = 0, tiles_y = 0;  ///< planes of a block, tiles
+  Index blocks = 0;
+};
+OverlapCut overlap_cut(const OverlapShape& shape, const stencil::GridLayout& layout,
+                       const bool (&is_periodic)[3], bool red_black, int multiprocessors);
+
 /// Fields that a stencil writes: their places among its reads and outputs.
 struct EvolvingFields {
   std::vector<int> read, output, field;
@@ -45,6 +55,7 @@ std::optional<std::string> why_no_overlap(const std::vector<stencil::Definition>
 template <class T>
 class OverlappedPass {
  public:
+  KernelUse use() const;
   /// Compiles the kernel for the plan's boundaries. Errors: ArgumentError for tiles that registers cannot hold.
   OverlappedPass(Context& context, const stencil::Plan<T>& plan);
   bool suits(const stencil::Plan<T>& plan) const;
@@ -72,6 +83,10 @@ class OverlappedPass {
   Work work_;
   Index blocks_ = 0;
 };
+
+/// Why the registers cannot hold such tiles; nothing when they can.
+std::optional<std::string> why_no_room(const stencil::Schedule& schedule, const stencil::ProgramView& program,
+                                       Index element_bytes);
 
 /// The kernel of a shape, and its name.
 const KernelInstance& overlap_instance(const stencil::Definition& definition, StencilNumbers numbers,

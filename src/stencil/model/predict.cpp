@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "spinloom/core/error.hpp"
+#include "spinloom/stencil/half.hpp"
 #include "spinloom/stencil/model.hpp"
 #include "stencil/plan.hpp"
 
@@ -137,6 +138,6 @@ Schedule effective(const std::vector<Kernel<T>>& chain, Schedule s) {
 }
 
 #define SPINLOOM_INSTANTIATE(T) template Schedule effective(const std::vector<Kernel<T>>&, Schedule);
-SPINLOOM_STENCIL_ELEMENTS(SPINLOOM_INSTANTIATE)
+SPINLOOM_STENCIL_STORED(SPINLOOM_INSTANTIATE)
 
 }  // namespace spinloom::stencil

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "stencil/tuner/shadow.hpp"
 
@@ -42,7 +43,13 @@ class Contest {
       check_interrupt();
       if (seconds_since(begin_) > until) return false;
       if (options_.progress) options_.progress("tune", fraction, to_string(tuned_.trials[c].schedule));
-      times_[c].push_back(shadow_.time(tuned_.trials[c].schedule, steps_[c]));
+      try {
+        times_[c].push_back(shadow_.time(tuned_.trials[c].schedule, steps_[c]));
+      } catch (const ArgumentError&) {
+        // What only making it shows: a block that this GPU's registers or shared memory cannot hold.
+        if (c == 0) throw;
+        continue;
+      }
       steps_[c] = steps_of(blocks_[c], times_[c].back());  // the model may have been far from it
     }
     return true;
@@ -55,10 +62,11 @@ class Contest {
     if (round(all, 0.45 * options_.seconds, 0.1)) {
       // Whoever needs twice the time of the fastest has no second round.
       double fastest = best(0);
-      for (const std::size_t c : all) fastest = std::min(fastest, best(c));
+      for (const std::size_t c : all)
+        if (!times_[c].empty()) fastest = std::min(fastest, best(c));
       std::vector<std::size_t> near;
       for (const std::size_t c : all)
-        if (best(c) < 2 * fastest) near.push_back(c);
+        if (!times_[c].empty() && best(c) < 2 * fastest) near.push_back(c);
       round(near, 0.45 * options_.seconds, 0.4);
     }
 

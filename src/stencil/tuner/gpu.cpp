@@ -3,17 +3,19 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/context.hpp"
-#include "spinloom/runtime/transfer.hpp"
+#include "stencil/cuda/stencil_overlapped.hpp"
 
 namespace spinloom::stencil {
 
 std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const GridLayout& layout,
-                                     const std::vector<Boundaries>& fields) {
+                                     const std::vector<Boundaries>& fields, Index element_bytes) {
   std::vector<Schedule> found;
   const bool is_2d = layout.rank == 2;
   const auto add = [&](const std::string& text) {
     const Schedule s = parse_schedule(text);
-    if (!why_illegal(chain, layout, fields, s)) found.push_back(s);
+    if (why_illegal(chain, layout, fields, s)) return;
+    if (s.kind == Schedule::Kind::layered && cuda::why_no_room(s, chain[0].view(), element_bytes)) return;
+    found.push_back(s);
   };
   add("cuda");
   if (is_2d)
@@ -43,21 +45,6 @@ Hardware gpu_as_hardware(Device device) {
   h.cpu_name = fmt::format("{}, driver {}", cuda::read_facts(device.index).name, cuda::driver_version());
   h.caches.clear();
   return h;
-}
-
-double copy_bandwidth(Device device) {
-  const auto from = Array<float>::zeros({Index{1} << 26}, device);
-  Array<float> to(from.shape(), device);
-  cuda::Context& context = cuda::context(device.index);
-  double best = 0;
-  for (int round = 0; round < 4; ++round) {
-    cuda::Event begin(context), end(context);
-    begin.record();
-    transfer<float>(from.view(), to.view());
-    end.record();
-    best = std::max(best, 8e3 * double(from.size()) / end.milliseconds_since(begin));
-  }
-  return best;
 }
 
 }  // namespace spinloom::stencil

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 
@@ -113,10 +114,28 @@ Tuned tune(const std::vector<Kernel<T>>& chain, const GridProblem& problem, cons
   if (input.layout.n[0] * input.layout.n[1] * input.layout.n[2] == 0) return guess_only();
   try {
     if (on_gpu) {
-      const double glups = 1e-9 * copy_bandwidth(problem.device) / bytes_per_update(chain);
-      for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields))
+      GpuModelInput model = gpu_model_input(chain, input.layout, problem.fields, {}, options.steps);
+      model.machine = measure_gpu(problem.device);
+      // What memory allows a sweep, where the model has nothing to say.
+      const double glups = 1e-9 * model.machine.copy / bytes_per_update(chain);
+      for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields, sizeof(T)))
         tuned.trials.push_back({s, glups, 0, 0, false});
+      for (Trial& t : tuned.trials) {
+        model.schedule = t.schedule;
+        if (is_modelled_on_gpu(t.schedule)) t.predicted_glups = predict_gpu(model).glups;
+      }
+      // Kernels that nobody has used before take the time that trials have: the most promising come first.
+      std::stable_sort(tuned.trials.begin() + 1, tuned.trials.end(),
+                       [](const Trial& a, const Trial& b) { return a.predicted_glups > b.predicted_glups; });
       decide(tuned, Shadow<T>(chain, problem, std::int64_t{64} << 20));
+      // What was tried is compiled, and quickly rehearsed: the model's figure beside the trial's.
+      for (Trial& t : tuned.trials) {
+        if (t.rounds == 0 || !is_modelled_on_gpu(t.schedule) || seconds_since(begin) > options.seconds)
+          continue;
+        model.schedule = t.schedule;
+        rehearse_gpu(chain, model);
+        t.predicted_glups = predict_gpu(model).glups;
+      }
       tuned.seconds = seconds_since(begin);
       return tuned;
     }
@@ -156,7 +175,7 @@ Tuned best_schedule(const std::vector<Kernel<T>>& chain, const GridProblem& prob
     }
   if (problem.device.kind == DeviceKind::cuda) {
     Tuned guess;
-    for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields))
+    for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields, sizeof(T)))
       guess.trials.push_back({s, 0, 0, 0, false});
     guess.schedule = guess.first_guess = guess.trials.front().schedule;
     guess.seconds = seconds_since(begin);
