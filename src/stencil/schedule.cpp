@@ -234,8 +234,9 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
   if (s.kind == Kind::ring && s.ahead == 0)
     return "ahead=0: a ring is filled at least one plane before its use";
   if (s.kind == Kind::ring && (s.block_x > 64 || s.block_y * std::max<Index>(1, s.rows) > 240))
-    return fmt::format("block={}x{}: a ring has rows of one or two warps, block=32xN or 64xN, and up to 240 of them",
-                       s.block_x, s.block_y);
+    return fmt::format(
+        "block={}x{}: a ring has rows of one or two warps, block=32xN or 64xN, and up to 240 of them",
+        s.block_x, s.block_y);
   if (s.blocks > 16) return fmt::format("blocks={}: expected up to 16", s.blocks);
   if (g.plane_stride > (Index{1} << 31) - 1)
     return fmt::format(

@@ -172,8 +172,8 @@ void StencilEngine<T>::march(const Stage& stage, const StencilWork& w) {
   if (s.ring) {
     const Index band = std::min(stage.band, tiles_y);
     launch(context_, *stage.instance, stage.kernel,
-           one_row_of_blocks(tiles_x * blocks_of(tiles_y, band) * band * tiles_z), block, stage.shared_bytes, w,
-           boxes(stage, w), stage.depth, static_cast<int>(band));
+           one_row_of_blocks(tiles_x * blocks_of(tiles_y, band) * band * tiles_z), block, stage.shared_bytes,
+           w, boxes(stage, w), stage.depth, static_cast<int>(band));
   } else {
     launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles_x * tiles_y * tiles_z), block,
            stage.shared_bytes, w, stage.depth);
@@ -202,7 +202,8 @@ Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
     const unsigned extent[] = {static_cast<unsigned>(box.words), static_cast<unsigned>(box.rows), 1};
     void* const first = const_cast<T*>(static_cast<const T*>(w.in[box.read]) - left -
                                        g.halo.low[1] * g.row_stride - g.halo.low[0] * g.plane_stride);
-    SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read], bytes == 8 ? tensor_words_of_64_bits : tensor_words_of_32_bits, 3, first, sizes, strides,
+    SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read],
+                  bytes == 8 ? tensor_words_of_64_bits : tensor_words_of_32_bits, 3, first, sizes, strides,
                   extent, steps, 0, 0, tensor_promotion_to_128_bytes, 0);
   }
   return b;

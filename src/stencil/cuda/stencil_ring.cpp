@@ -72,6 +72,7 @@ class RingPrinter {
         "  const int x0 = tile_x0 + threadIdx.x * {0}, y0 = tile_y0 + threadIdx.y * {1};\n"
         "  const Real* const p = (const Real*)w.params;\n"
         "  const int planes = (int)(z1 - z0), here = max(0, (int)w.nx - x0);\n"
+        "  const bool is_whole = here >= {0} && y0 + {1} <= (int)w.ny;\n"
         "  constexpr int slots = {2};\n"
         "  extern __shared__ __align__(128) unsigned char shared[];\n"
         "  Ring<slots>& ring = *(Ring<slots>*)shared;\n",
@@ -153,7 +154,8 @@ class RingPrinter {
       bytes += fmt::format("{}{}{}", bytes.empty() ? "" : " + ",
                            late > 0 ? fmt::format("({}) * ", wanted) : "", t.pitch * element_bytes_ * t.rows);
       copies += fmt::format(
-          "    {0}copy_box(shared + {1} + slot * {2}, b.map[{3}], (tile_x0 - {4}) * {5} / {8} + b.x, tile_y0 - "
+          "    {0}copy_box(shared + {1} + slot * {2}, b.map[{3}], (tile_x0 - {4}) * {5} / {8} + b.x, tile_y0 "
+          "- "
           "{6} + "
           "b.y, first + z + {7}, ring.full + slot);\n",
           late > 0 ? fmt::format("if ({}) ", wanted) : "", t.offset, plane_bytes(t), r, t.left,
@@ -170,18 +172,21 @@ class RingPrinter {
   }
 
   std::string computed() {
-    std::string stores;
+    std::string whole, stores;
     for (std::size_t o = 0; o < d_.outputs.size(); ++o)
       for (int y = 0; y < s_.rows; ++y) {
         std::string points;
         for (int x = 0; x < s_.points; ++x)
           points += fmt::format("{}Convert<Value, Storage>::narrowed({})", x > 0 ? ", " : "",
                                 printer_.stored(d_.outputs[o].root, y, x));
-        stores += fmt::format(
-            "    if (z >= 0 && y0 + {0} < (int)w.ny) store_pack<{1}>(to{2} + {0} * (int)w.row, Pack<Storage, "
-            "{1}>{{{{{3}}}}}, here);\n",
-            y, s_.points, o, points);
+        const std::string pack =
+            fmt::format("store_pack<{1}>(to{2} + {0} * (int)w.row, Pack<Storage, {1}>{{{{{3}}}}}", y,
+                        s_.points, o, points);
+        whole += fmt::format("      {}, {});\n", pack, s_.points);
+        stores += fmt::format("      if (y0 + {} < (int)w.ny) {}, here);\n", y, pack);
       }
+    stores = fmt::format("    if (z >= 0 && is_whole) {{\n{}    }} else if (z >= 0) {{\n{}    }}\n", whole,
+                         stores);
     for (std::size_t o = 0; o < d_.outputs.size(); ++o) stores += fmt::format("    to{} += w.plane;\n", o);
     return printer_.take_statements() +
            "    __syncwarp();\n"

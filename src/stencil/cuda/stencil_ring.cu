@@ -16,11 +16,14 @@ struct Boxes {
   TensorMap map[20];  // of each read
   int x, y, z;
 };
+// Rows at a block's rims are asked for by the blocks next to it as well: the level 2 cache is told to keep what comes.
 __device__ __forceinline__ void copy_box(void* to, const TensorMap& map, int x, int y, int z, unsigned long long* barrier) {
+  unsigned long long policy;
+  asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
-          shared_address(to)),
-      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(barrier))
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3, "
+      "%4}], [%5], %6;" ::"r"(shared_address(to)),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(barrier)), "l"(policy)
       : "memory");
 }
 
