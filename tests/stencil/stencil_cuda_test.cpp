@@ -149,9 +149,11 @@ TEST(StencilCuda, MarchesFromRingsWithTheBitsOfTheReference) {
   expect_reference_by<float>({{"7-point", "cuda ring"},
                               {"wave", "cuda ring block=32x4 rows=2 depth=5 ahead=2 shuffle"},
                               {"perona-malik", "cuda ring block=32x4 depth=8 ahead=3"},
-                              {"5-point", "cuda ring ahead=2"}});
-  expect_reference_by<double>(
-      {{"25-point", "cuda ring block=32x3 depth=7"}, {"diffusion", "cuda ring rows=2"}});
+                              {"5-point", "cuda ring ahead=2"},
+                              {"27-point", "cuda ring block=64x2 rows=3 depth=5 band=8 unroll=2"}});
+  expect_reference_by<double>({{"25-point", "cuda ring block=32x3 depth=7"},
+                               {"diffusion", "cuda ring rows=2"},
+                               {"25-point", "cuda ring block=64x3 ahead=2 depth=16 band=6"}});
   expect_reference_by<cdouble>({{"laplacian", "cuda ring block=32x2"}});
 }
 
@@ -360,6 +362,10 @@ TEST(StencilCudaKernels, CompileForEveryArchitecture) {
                                {.points = 2, .ahead = 4})
                 .instance,
            80);
+  compiles(*cuda::march_kernel(*builtin_kernels<float>("27-point")[0].definition, Numbers::f64,
+                               {.points = 2, .rows = 2, .block_x = 64, .ring = true})
+                .instance,
+           90);
   for (const char* name : {"7-point", "27-point"})
     compiles(cuda::tile_instance(*builtin_kernels<float>(name)[0].definition, Numbers::f32, {}), 75);
   const std::pair<const char*, Numbers> variants[] = {

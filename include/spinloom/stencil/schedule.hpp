@@ -25,7 +25,8 @@ namespace spinloom::stencil {
 ///   gather      a thread for each point, all values from global memory: any stencil, any grid
 ///   march       threads with `points` x `rows` points each go through `depth` planes: values along z stay in registers,
 ///               planes to come are fetched `ahead` of their use
-///   ring        the same from a ring of planes in shared memory, which bulk copies fill: compute capability 9.0
+///   ring        the same from a ring of planes in shared memory, which bulk copies fill: compute capability 9.0. Blocks go
+///               through `band` rows of a plane, then z
 ///   tile        threads compute `points` x `rows` x `depth` points at once, and blocks follow one another as memory lies,
 ///               `band` rows of a plane at a time
 ///   cuda overlapped  `steps` in one pass: tiles of `block` columns x rows go through the planes, with the planes of all
@@ -46,7 +47,7 @@ struct Schedule {
   bool prefetch = false;  ///< planes to come are fetched into the level 2 cache
   int depth = 0, points = 0, ahead = -1, unroll = 0;  ///< of march; what is not given is the library's choice
   bool shuffle = false;  ///< of march, ring, tile: neighbours along x come from other lanes, not from a cache
-  int band = 0;          ///< of tile: rows of a plane that are worked on together; 0: all
+  int band = 0;          ///< of tile, ring: rows of a plane that are worked on together; 0: all
   int blocks =
       0;  ///< of march, ring, tile: those that a multiprocessor holds at least; bounds a thread's registers
   int block_x = 0, block_y = 0;  ///< GPU: threads of a block along x, and along y; 0: the library's choice

@@ -9,8 +9,8 @@ using namespace stencil;
 namespace {
 
 /// Whether a block of a ring with so many rows finds place for its planes.
-bool ring_fits(const ProgramView& p, Index rows, Index slots, const DeviceFacts& facts) {
-  const Index plane = (rows + 2 * p.reach().radius(1)) * (512 + 64) + 128;
+bool ring_fits(const ProgramView& p, Index rows, Index slots, const DeviceFacts& facts, Index warps = 1) {
+  const Index plane = (rows + 2 * p.reach().radius(1)) * (warps * 512 + 64) + 128;
   return facts.capability >= 90 && p.reads() * slots * plane + 256 <= Index(facts.shared_memory_bytes);
 }
 
@@ -34,6 +34,8 @@ Schedule chosen_schedule(const ProgramView& p, Index element_bytes, const GridLa
     has_corners =
         has_corners || (p.code[n].op == stencil::Op::access && p.code[n].z != 0 && p.code[n].y != 0);
   if (has_corners) {
+    if (!is_float && ring_fits(p, 16, 3, facts, 2))
+      return take("cuda ring rows=2 block=64x8 ahead=2 depth=48");
     if (ring_fits(p, 16, 3, facts))
       return take(is_float ? "cuda ring rows=4 block=32x4 ahead=2 depth=8" : "cuda ring rows=2 ahead=2");
     return take("cuda march rows=4 block=32x4 shuffle ahead=2");

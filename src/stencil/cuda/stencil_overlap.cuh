@@ -20,20 +20,25 @@ template <int value_>
 struct Fixed {
   static constexpr int value = value_;
 };
-// What a plane is near to that a block goes through: no face, faces of x and y alone, or any.
+// What a plane is near to that a block goes through: no face, faces of x alone that lie between packs of points, or any.
 constexpr int to_none = 0, to_sides = 1, to_any = 2;
 
 // advance(what the plane is near to, its parity, plane) for planes k .. end - 1 and, where that is odd, one more. Planes
 // that are far from faces have loops of their own, for passes of all levels: the values that are under way stay in their
 // registers. Without `sides` a block that is near to some takes all its planes for such that are near to any face.
-template <bool sides = true, class Advance>
-STENCIL_OP void go_through(int k, int end, int nz, bool has_all_levels, bool is_inner, const Advance& advance) {
+// `pairs` of planes are printed one after the other: values that move on from plane to plane and from level to level then
+// move by change of name, of which one pair, gone through again and again, allows but a part.
+template <bool sides = true, int pairs = 1, class Advance>
+STENCIL_OP void go_through(int k, int end, int nz, bool has_all_levels, bool is_inner, bool is_beside, const Advance& advance) {
   const auto far = [&](auto near) {
 #pragma unroll 1
-    while (k > LEVELS && k + 1 < nz && k + 1 < end) {
-      advance(near, Fixed<0>{}, k);
-      advance(near, Fixed<1>{}, k + 1);
-      k += 2;
+    while (k > LEVELS && k + 2 * pairs - 1 < nz && k + 2 * pairs - 1 < end) {
+#pragma unroll
+      for (int i = 0; i < pairs; ++i) {
+        advance(near, Fixed<0>{}, k);
+        advance(near, Fixed<1>{}, k + 1);
+        k += 2;
+      }
     }
   };
 #pragma unroll 1
@@ -41,7 +46,7 @@ STENCIL_OP void go_through(int k, int end, int nz, bool has_all_levels, bool is_
     if (has_all_levels && is_inner)
       far(Fixed<to_none>{});
     else if constexpr (sides)
-      if (has_all_levels) far(Fixed<to_sides>{});
+      if (has_all_levels && is_beside) far(Fixed<to_sides>{});
     if (k < end) advance(Fixed<to_any>{}, Fixed<0>{}, k++);
     if (k < end) advance(Fixed<to_any>{}, Fixed<1>{}, k++);
   }
@@ -112,6 +117,37 @@ STENCIL_OP void await_count(const int* count, int value) {
       "r"(value)
       : "memory");
 }
+
+// Where all warps of a block pass once a turn, and are waited for later than that.
+struct alignas(8) Turnstile {
+  unsigned long long barrier;
+
+  STENCIL_OP unsigned address() { return (unsigned)__cvta_generic_to_shared(&barrier); }
+  STENCIL_OP void start(int warps) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(warps) : "memory");
+#endif
+  }
+  // What this warp wrote to shared memory is there for those who wait.
+  STENCIL_OP void pass(int lane) {
+#if __CUDA_ARCH__ >= 800
+    __syncwarp();
+    if (lane == 0) asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(address()) : "memory");
+#else
+    __syncthreads();
+#endif
+  }
+  // All have passed in the last turn, whose parity this is; true before the first one, as if it had parity 1.
+  STENCIL_OP void await(int parity) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "{\n.reg .pred p;\nAGAIN_%=:\nmbarrier.test_wait.parity.shared.b64 p, [%0], %1;\n@!p bra.uni AGAIN_%=;\n}" ::"r"(
+            address()),
+        "r"(parity)
+        : "memory");
+#endif
+  }
+};
 
 // What is read a few planes later is fetched into the level 2 cache.
 STENCIL_OP void expect(const Storage* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }

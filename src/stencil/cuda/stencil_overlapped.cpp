@@ -40,11 +40,27 @@ OverlapShape default_shape(const ProgramView& p, Index element_bytes, int levels
     return {4, 2, 1, 1, 8};
   }
   const bool is_light = p.output_count == 1 && levels <= 4 && !p.red_black;
-  if (is_light && element_bytes == 4) return {4, 4, 4, 8, 1};
+  if (is_light && element_bytes == 4)
+    return {4, 4, levels == 3 ? 5 : levels == 0 || levels == 4 ? 3 : 4, 8, 1};
   if (is_light && element_bytes == 8) return {4, 2, 4, 8, 1};
   if (element_bytes <= 4) return {4, 2, 4, 16, 1};
   if (element_bytes <= 8) return {4, 2, 2, 16, 1};
   return {2, 1, 4, 16, 1};
+}
+
+/// Whether four planes one after the other are a loop that the instruction caches hold, some 30 KB. Two have a seventh more
+/// instructions, since values move; longer loops lost up to half of the speed.
+bool is_short(const OverlapShape& s, const ProgramView& p, std::size_t fields) {
+  return fields == 1 && !p.red_black && s.warps <= 8 && s.levels * s.points * s.rows <= 48 &&
+         s.levels % s.points == 0;
+}
+
+/// As `Shared` in stencil_overlapped.cu: planes that come in, ends of the warps' rows, and tables.
+std::size_t shared_bytes_of(const OverlapShape& s, std::size_t fields, std::size_t element_bytes) {
+  const int width = 32 * s.points, height = s.rows * s.warps;
+  return static_cast<std::size_t>((s.ahead + 1) * width * height + 2 * s.levels * s.warps * 2 * width) *
+             fields * element_bytes +
+         static_cast<std::size_t>(width + height + 32 + s.warps) * 4 + 64;
 }
 
 void check_shape(const OverlapShape& s, const ProgramView& p, Index element_bytes) {
@@ -119,6 +135,8 @@ const KernelInstance& overlap_instance(const Definition& definition, StencilNumb
   // Waiting for two warps alone costs instructions, which floats are short of, and hides the latency of doubles.
   const bool is_narrow = numbers == StencilNumbers::f32 || numbers == StencilNumbers::f16_in_f32;
   defines.push_back(fmt::format("PAIRWISE={}", is_narrow ? 0 : 1));
+  defines.push_back(fmt::format("AHEAD={}", s.ahead));
+  defines.push_back(fmt::format("PAIRS={}", is_short(s, p, evolving.field.size()) && is_narrow ? 2 : 1));
   return stencil_instance(stencil_overlapped_source, definition, numbers, defines);
 }
 
@@ -133,7 +151,6 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
   shape_ = overlap_shape(plan.schedule, p, static_cast<Index>(sizeof(T)));
   shape_.colour = plan.levels[0].colour;
   check_shape(shape_, p, static_cast<Index>(sizeof(T)));
-  instance_ = &overlap_instance(d, stencil_numbers<T>(plan.chain[0].in_double), shape_, faces);
   const EvolvingFields evolving = evolving_fields(p);
   read_ = evolving.read;
   output_ = evolving.output;
@@ -144,13 +161,15 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
       work_.add[e][2 * a] = b.low[a].kind == Kind::neumann ? b.low[a].value : 0;
       work_.add[e][2 * a + 1] = b.high[a].kind == Kind::neumann ? b.high[a].value : 0;
     }
-  const int width = 32 * shape_.points, height = shape_.rows * shape_.warps;
-  if (!is_2d_)
-    // As `Shared` in stencil_overlapped.cu: four planes that come in, ends of the warps' rows, and tables.
-    shared_bytes_ =
-        static_cast<std::size_t>(4 * width * height + 2 * shape_.levels * shape_.warps * 2 * width) *
-            evolving.field.size() * sizeof(T) +
-        static_cast<std::size_t>(width + height + 32 + shape_.warps) * 4 + 64;
+  if (!is_2d_) {
+    const auto bytes = [&] { return shared_bytes_of(shape_, evolving.field.size(), sizeof(T)); };
+    if (is_short(shape_, p, evolving.field.size()) && sizeof(T) <= 4) {
+      shape_.ahead = 7;
+      if (bytes() > context_.facts().shared_memory_bytes) shape_.ahead = 3;
+    }
+    shared_bytes_ = bytes();
+  }
+  instance_ = &overlap_instance(d, stencil_numbers<T>(plan.chain[0].in_double), shape_, faces);
   cut(plan.layout);
   context_.modules().function(*instance_, is_2d_ ? "strips" : "overlapped", shared_bytes_);
 }

@@ -20,6 +20,7 @@ struct OverlapShape {
   int blocks = 1;  ///< on a multiprocessor at once
   int colour =
       0;  ///< of a red-black stencil's first level, 1 for a part of a grid that starts at an odd point
+  int ahead = 3;  ///< planes that are under way while one is computed: 3 or 7
 };
 
 /// What a schedule asks for, completed by what is fast.

@@ -16,11 +16,14 @@ struct Boxes {
   TensorMap map[20];  // of each read
   int x, y, z;
 };
+// Rows at a block's rims are asked for by the blocks next to it as well: the level 2 cache is told to keep what comes.
 __device__ __forceinline__ void copy_box(void* to, const TensorMap& map, int x, int y, int z, unsigned long long* barrier) {
+  unsigned long long policy;
+  asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
-          shared_address(to)),
-      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(barrier))
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3, "
+      "%4}], [%5], %6;" ::"r"(shared_address(to)),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(barrier)), "l"(policy)
       : "memory");
 }
 
@@ -73,11 +76,14 @@ struct Ring {
 #else
 #define BOUNDS __launch_bounds__(BLOCK_X* BLOCK_Y)
 #endif
-extern "C" __global__ void BOUNDS ring(const __grid_constant__ StencilWork w, const __grid_constant__ Boxes b, Index depth) {
+extern "C" __global__ void BOUNDS ring(const __grid_constant__ StencilWork w, const __grid_constant__ Boxes b, Index depth,
+                                       int band) {
   const int tiles_x = (int)((w.nx + BLOCK_X * POINTS - 1) / (BLOCK_X * POINTS));
-  const int tiles_y = (int)((w.ny + BLOCK_Y * ROWS - 1) / (BLOCK_Y * ROWS));
-  const int tile = blockIdx.x / tiles_x;
-  const Index z0 = tile / tiles_y * depth;
-  march_planes(w, b, blockIdx.x % tiles_x * BLOCK_X * POINTS, tile % tiles_y * BLOCK_Y * ROWS, z0, min(z0 + depth, w.nz),
-               threadIdx.x % 32);
+  const int tiles_z = (int)((w.nz + depth - 1) / depth);
+  // Blocks go through x, then `band` tiles along y, then z.
+  const int tile = blockIdx.x / tiles_x, layer = tile / band;
+  const int y0 = (layer / tiles_z * band + tile % band) * BLOCK_Y * ROWS;
+  const Index z0 = layer % tiles_z * depth;
+  if (y0 < (int)w.ny)
+    march_planes(w, b, blockIdx.x % tiles_x * BLOCK_X * POINTS, y0, z0, min(z0 + depth, w.nz), threadIdx.x % 32);
 }

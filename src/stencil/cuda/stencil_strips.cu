@@ -214,5 +214,5 @@ extern "C" __global__ void __launch_bounds__(32, BLOCKS)
   const int end = z1 + LEVELS;
   const int k = periodic_z ? z0 - LEVELS : max(z0 - LEVELS, -2);
   for (int i = 0; i < ahead; ++i) fetch_row(Fixed<to_any>{}, k + i);
-  go_through<false>(k, end, nz, o.levels == LEVELS, is_inner, advance);
+  go_through<false>(k, end, nz, o.levels == LEVELS, is_inner, false, advance);
 }
