@@ -46,6 +46,11 @@ Schedule chosen_schedule(const ProgramView& p, Index element_bytes, const GridLa
                        : "cuda tile block=32x4 rows=4 depth=2");
 }
 
+Schedule fused_schedule(const ProgramView& p, Index element_bytes, const GridLayout& g,
+                        const DeviceFacts& facts) {
+  return chosen_schedule(p, element_bytes, g, facts);
+}
+
 MarchShape march_shape(const Schedule& s, Index element_bytes, bool is_2d) {
   MarchShape shape;
   shape.points =

@@ -11,6 +11,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/memory.hpp"
 #include "stencil/cuda/stencil_choice.hpp"
+#include "stencil/cuda/stencil_fused.hpp"
 
 namespace spinloom::cuda {
 
@@ -39,6 +40,10 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     : plan_(plan), context_(context(plan.layout.device.index)) {
   if (plan.schedule.kind == stencil::Schedule::Kind::layered) {
     overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan);
+    return;
+  }
+  if (!plan.schedule.fused.empty()) {
+    fused_ = std::make_unique<FusedChain<T>>(context_, plan);
     return;
   }
   for (const auto& kernel : plan.chain) {
@@ -102,6 +107,7 @@ template <class T>
 void StencilEngine<T>::fill_outside() {
   if (overlapped_ && !overlapped_->suits(plan_))
     overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan_);
+  if (fused_) fused_->start();
   halos_.clear();
   for (std::size_t f = 0; f < plan_.fields.size(); ++f) {
     const auto& field = plan_.fields[f];
@@ -300,6 +306,14 @@ bool StencilEngine<T>::advance_overlapped(Index steps) {
   }
   end_batch();
   return in_second;
+}
+
+template <class T>
+std::vector<char> StencilEngine<T>::advance_fused(Index steps, bool ends_run) {
+  begin_batch();
+  auto turned = fused_->advance(steps, ends_run, halos_);
+  end_batch();
+  return turned;
 }
 
 template <class T>

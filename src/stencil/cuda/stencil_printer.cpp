@@ -78,7 +78,7 @@ std::string StencilPrinter::head() const {
       "typedef {} Storage;\ntypedef {} Real;\ntypedef {} Value;\n"
       "constexpr int reads = {}, outputs = {}, reductions = {}, params = {};\n"
       "constexpr bool red_black = {}, is_sum[] = {{{}}};\n{}{}",
-      to_string(d_), w_.storage, w_.real, w_.value, reads_, d_.outputs.size(), d_.reductions.size(),
+      d_.code.size() > 100 ? d_.name : to_string(d_), w_.storage, w_.real, w_.value, reads_, d_.outputs.size(), d_.reductions.size(),
       p_.params(), d_.red_black, sums(), reach("low", &Reach::low), reach("high", &Reach::high));
 }
 
