@@ -245,7 +245,7 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
     }
   }
   const bool tiles = s.kind == Kind::tile, marches = s.kind == Kind::march || s.kind == Kind::ring || tiles;
-  if (s.band > 0 && !tiles) return "band is for cuda tile";
+  if (s.band > 0 && !tiles && s.kind != Kind::ring) return "band is for cuda tile and cuda ring";
   if (tiles && (s.depth > 16 || s.ahead >= 0 || s.unroll > 0))
     return fmt::format("'{}': a tile has up to 16 planes, and neither ahead nor unroll", to_string(s));
   if (s.columns > 0 || s.width > 0 || s.steps != 1 || s.planes != 1 || s.stream || s.prefetch)
@@ -269,8 +269,8 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
                        to_string(s));
   if (s.kind == Kind::ring && s.ahead == 0)
     return "ahead=0: a ring is filled at least one plane before its use";
-  if (s.kind == Kind::ring && (s.block_x > 32 || s.block_y * std::max<Index>(1, s.rows) > 240))
-    return fmt::format("block={}x{}: a ring has rows of one warp, block=32xN, and up to 240 of them",
+  if (s.kind == Kind::ring && (s.block_x > 64 || s.block_y * std::max<Index>(1, s.rows) > 240))
+    return fmt::format("block={}x{}: a ring has rows of one or two warps, block=32xN or 64xN, and up to 240 of them",
                        s.block_x, s.block_y);
   if (s.blocks > 16) return fmt::format("blocks={}: expected up to 16", s.blocks);
   if (g.plane_stride > (Index{1} << 31) - 1)

@@ -37,7 +37,7 @@ constexpr unsigned host_portable = 1;
 struct alignas(64) TensorMap {
   unsigned long long words[16];
 };
-constexpr int tensor_words_of_32_bits = 2, tensor_promotion_to_128_bytes = 2;
+constexpr int tensor_words_of_32_bits = 2, tensor_words_of_64_bits = 4, tensor_promotion_to_128_bytes = 2;
 
 /// The driver's functions by the names of its manual, less the prefix cu and the version suffix.
 struct Driver {

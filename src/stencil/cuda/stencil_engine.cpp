@@ -79,6 +79,9 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
       stage.instance = made.instance;
       stage.shared_bytes = made.shared_bytes;
       stage.boxes = made.boxes;
+      stage.word_bytes = made.word_bytes;
+      if (stage.march.ring)
+        stage.band = s.band > 0 ? blocks_of(s.band, stage.march.block_y * stage.march.rows) : Index{1} << 30;
       if (stage.march.ring && facts.capability < 90)
         throw ArgumentError(fmt::format("{}: {} lacks the bulk copies that cuda ring needs; use cuda march",
                                         kernel.definition->name, facts.name));
@@ -169,21 +172,25 @@ void StencilEngine<T>::gather(const Stage& stage, const StencilWork& w, bool hal
 template <class T>
 void StencilEngine<T>::march(const Stage& stage, const StencilWork& w) {
   const MarchShape& s = stage.march;
-  const Index tiles = blocks_of(w.nx, s.block_x * s.points) * blocks_of(w.ny, s.block_y * s.rows) *
-                      blocks_of(w.nz, stage.depth);
+  const Index tiles_x = blocks_of(w.nx, s.block_x * s.points), tiles_y = blocks_of(w.ny, s.block_y * s.rows),
+              tiles_z = blocks_of(w.nz, stage.depth);
   const Grid block{static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)};
-  if (s.ring)
-    launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles), block, stage.shared_bytes, w,
-           boxes(stage, w), stage.depth);
-  else
-    launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles), block, stage.shared_bytes, w,
-           stage.depth);
+  if (s.ring) {
+    const Index band = std::min(stage.band, tiles_y);
+    launch(context_, *stage.instance, stage.kernel,
+           one_row_of_blocks(tiles_x * blocks_of(tiles_y, band) * band * tiles_z), block, stage.shared_bytes, w,
+           boxes(stage, w), stage.depth, static_cast<int>(band));
+  } else {
+    launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles_x * tiles_y * tiles_z), block,
+           stage.shared_bytes, w, stage.depth);
+  }
 }
 
 template <class T>
 Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
   const auto& g = plan_.layout;
-  const auto words = [](Index elements) { return elements * Index{sizeof(T)} / 4; };
+  const Index bytes = stage.word_bytes;
+  const auto words = [&](Index elements) { return elements * Index{sizeof(T)} / bytes; };
   Boxes b;
   const Index unit = 16 / Index{sizeof(T)}, left = (g.halo.low[2] + unit - 1) / unit * unit;
   b.x = static_cast<int>(words(left));
@@ -193,15 +200,15 @@ Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
       static_cast<unsigned long long>(words(g.row_stride)),
       static_cast<unsigned long long>(g.n[1] + g.halo.low[1] + g.halo.high[1]),
       static_cast<unsigned long long>(g.n[0] + g.halo.low[0] + g.halo.high[0])};
-  const unsigned long long strides[] = {static_cast<unsigned long long>(4 * words(g.row_stride)),
-                                        static_cast<unsigned long long>(4 * words(g.plane_stride))};
+  const unsigned long long strides[] = {static_cast<unsigned long long>(bytes * words(g.row_stride)),
+                                        static_cast<unsigned long long>(bytes * words(g.plane_stride))};
   const unsigned steps[] = {1, 1, 1};
   const Current current(context_);
   for (const MarchKernel::Box& box : stage.boxes) {
     const unsigned extent[] = {static_cast<unsigned>(box.words), static_cast<unsigned>(box.rows), 1};
     void* const first = const_cast<T*>(static_cast<const T*>(w.in[box.read]) - left -
                                        g.halo.low[1] * g.row_stride - g.halo.low[0] * g.plane_stride);
-    SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read], tensor_words_of_32_bits, 3, first, sizes, strides,
+    SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read], bytes == 8 ? tensor_words_of_64_bits : tensor_words_of_32_bits, 3, first, sizes, strides,
                   extent, steps, 0, 0, tensor_promotion_to_128_bytes, 0);
   }
   return b;
@@ -259,7 +266,7 @@ void StencilEngine<T>::advance(Index first_level, Index levels) {
 template <class T>
 void StencilEngine<T>::compute(Index l, const StencilWork& w) {
   const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
-  if (stages_[k].band > 0)
+  if (stages_[k].kernel == std::string_view("tile"))
     tile(stages_[k], w);
   else if (stages_[k].depth > 0)
     march(stages_[k], w);

@@ -62,6 +62,7 @@ class StencilEngine {
     MarchShape march;
     std::size_t shared_bytes = 0;
     std::vector<MarchKernel::Box> boxes;  ///< of a ring
+    int word_bytes = 4;                   ///< of the boxes
     Index depth = 0;                      ///< planes of a block that marches
     Index band = 0;                       ///< tiles along y of those that are worked on together
   };

@@ -49,7 +49,8 @@ MarchKernel march_kernel(const Definition& definition, StencilNumbers numbers, c
   return {&stencil_instance(stencil_march_source, definition, text, march_constants(s),
                             printer.shared_bytes() > 0 ? 80 : 75),
           printer.shared_bytes(),
-          {}};
+          {},
+          4};
 }
 
 }  // namespace spinloom::cuda

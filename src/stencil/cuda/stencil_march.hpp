@@ -29,9 +29,10 @@ struct MarchKernel {
   std::size_t shared_bytes;
   /// Of a ring: what is copied of each read's planes.
   struct Box {
-    int read, words, rows;  ///< words of four bytes
+    int read, words, rows;
   };
   std::vector<Box> boxes;
+  int word_bytes = 4;  ///< of their words
 };
 /// Constants of both kernels.
 std::vector<std::string> march_constants(const MarchShape& shape);

@@ -12,6 +12,7 @@
 
 constexpr int width = 32 * POINTS, height = ROWS * WARPS;
 constexpr int step_x = (width - 2 * LEVELS) / POINTS * POINTS, step_y = height - 2 * LEVELS;
+constexpr int rim_x = (width - step_x) / 2;  // columns on either side that are not stored
 constexpr int start_x = periodic_x ? (LEVELS + POINTS - 1) / POINTS * POINTS : POINTS,
               start_y = periodic_y ? (LEVELS + 1) / 2 * 2 : 2;
 
@@ -37,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   const int xs = bx * step_x - start_x, ys = by * step_y - start_y, x0 = xs + lane * POINTS, y0 = ys + warp * ROWS;
   const int z0 = bz * o.depth, z1 = min(nz, z0 + o.depth);
   const bool is_inner = xs >= 0 && xs + width <= nx && ys >= 0 && ys + height <= ny;
-  const int x_low = bx == 0 ? 0 : xs + LEVELS, x_high = bx == o.tiles_x - 1 ? nx : xs + LEVELS + step_x;
+  const int x_low = bx == 0 ? 0 : xs + rim_x, x_high = bx == o.tiles_x - 1 ? nx : xs + rim_x + step_x;
   const int y_low = by == 0 ? 0 : ys + LEVELS, y_high = by == o.tiles_y - 1 ? ny : ys + LEVELS + step_y;
   for (int i = thread; i < width; i += 32 * WARPS)
     shared.column[i] = place<periodic_x>(xs + i, nx, o.lowest[2], o.highest[2]);
@@ -56,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
         inside |= 1u << (r * POINTS + i);
     }
   }
-  constexpr bool whole_packs = LEVELS % POINTS == 0;
+  constexpr bool whole_packs = rim_x % POINTS == 0;
 
   // In plane k - t of level t and the one below: which is which changes from plane to plane.
   Storage state[2][LEVELS][evolving][ROWS][POINTS];

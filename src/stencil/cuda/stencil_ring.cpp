@@ -54,10 +54,13 @@ class RingPrinter {
       offset += slots() * plane_bytes(tile);
     }
     shared_bytes_ = offset + 128;  // lanes at an edge may look past the last row
+    for (const auto& [r, tile] : tiles_)
+      if (tile.pitch * element_bytes_ / 4 > longest_box) word_bytes_ = 8;
   }
 
   std::size_t shared_bytes() const { return shared_bytes_; }
   std::vector<MarchKernel::Box> boxes() const { return boxes_; }
+  int word_bytes() const { return word_bytes_; }
 
   std::string print() {
     const std::string results = computed();
@@ -138,7 +141,7 @@ class RingPrinter {
   std::string fetching() {
     std::string bytes, copies;
     for (const auto& [r, t] : tiles_) {
-      boxes_.push_back({r, t.pitch * element_bytes_ / 4, t.rows});
+      boxes_.push_back({r, t.pitch * element_bytes_ / word_bytes_, t.rows});
       places_ += fmt::format(
           "    const Storage* const at{0} = (const Storage*)(shared + {1} + slot * {2}) + (threadIdx.y * {3} "
           "+ "
@@ -150,11 +153,11 @@ class RingPrinter {
       bytes += fmt::format("{}{}{}", bytes.empty() ? "" : " + ",
                            late > 0 ? fmt::format("({}) * ", wanted) : "", t.pitch * element_bytes_ * t.rows);
       copies += fmt::format(
-          "    {0}copy_box(shared + {1} + slot * {2}, b.map[{3}], (tile_x0 - {4}) * {5} / 4 + b.x, tile_y0 - "
+          "    {0}copy_box(shared + {1} + slot * {2}, b.map[{3}], (tile_x0 - {4}) * {5} / {8} + b.x, tile_y0 - "
           "{6} + "
           "b.y, first + z + {7}, ring.full + slot);\n",
           late > 0 ? fmt::format("if ({}) ", wanted) : "", t.offset, plane_bytes(t), r, t.left,
-          element_bytes_, t.above, t.top);
+          element_bytes_, t.above, t.top, word_bytes_);
     }
     return fmt::format(
         "  const int first = (int)z0 + b.z;\n"
@@ -188,7 +191,8 @@ class RingPrinter {
 
   const Definition& d_;
   MarchShape s_;
-  int element_bytes_;
+  static constexpr int longest_box = 256;  ///< words of a row
+  int element_bytes_, word_bytes_ = 4;
   std::map<int, Tile> tiles_;  ///< by read
   StencilPrinter printer_;
   int reach_x_ = 0;
@@ -205,7 +209,7 @@ MarchKernel ring_kernel(const Definition& definition, StencilNumbers numbers, co
   RingPrinter printer(definition, numbers, s);
   const std::string text = printer.print();
   return {&stencil_instance(stencil_ring_source, definition, text, march_constants(s), 90),
-          printer.shared_bytes(), printer.boxes()};
+          printer.shared_bytes(), printer.boxes(), printer.word_bytes()};
 }
 
 }  // namespace spinloom::cuda

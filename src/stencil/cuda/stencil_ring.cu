@@ -73,11 +73,14 @@ struct Ring {
 #else
 #define BOUNDS __launch_bounds__(BLOCK_X* BLOCK_Y)
 #endif
-extern "C" __global__ void BOUNDS ring(const __grid_constant__ StencilWork w, const __grid_constant__ Boxes b, Index depth) {
+extern "C" __global__ void BOUNDS ring(const __grid_constant__ StencilWork w, const __grid_constant__ Boxes b, Index depth,
+                                       int band) {
   const int tiles_x = (int)((w.nx + BLOCK_X * POINTS - 1) / (BLOCK_X * POINTS));
-  const int tiles_y = (int)((w.ny + BLOCK_Y * ROWS - 1) / (BLOCK_Y * ROWS));
-  const int tile = blockIdx.x / tiles_x;
-  const Index z0 = tile / tiles_y * depth;
-  march_planes(w, b, blockIdx.x % tiles_x * BLOCK_X * POINTS, tile % tiles_y * BLOCK_Y * ROWS, z0, min(z0 + depth, w.nz),
-               threadIdx.x % 32);
+  const int tiles_z = (int)((w.nz + depth - 1) / depth);
+  // Blocks go through x, then `band` tiles along y, then z.
+  const int tile = blockIdx.x / tiles_x, layer = tile / band;
+  const int y0 = (layer / tiles_z * band + tile % band) * BLOCK_Y * ROWS;
+  const Index z0 = layer % tiles_z * depth;
+  if (y0 < (int)w.ny)
+    march_planes(w, b, blockIdx.x % tiles_x * BLOCK_X * POINTS, y0, z0, min(z0 + depth, w.nz), threadIdx.x % 32);
 }
