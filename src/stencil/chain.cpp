@@ -73,8 +73,21 @@ class Joiner {
     }
     const Definition& d = chain_[static_cast<std::size_t>(writer)];
     for (const Output& o : d.outputs)
-      if (o.field == field) return sum(emit(writer, o.root, p), added);
+      if (o.field == field) {
+        const short value = emit(writer, o.root, p);
+        if (layout_ == nullptr && p.x != 0) hand_over(value, emit(writer, o.root, {p.z, p.y, 0}), p.x);
+        return sum(value, added);
+      }
     return 0;
+  }
+  void hand_over(short node, short as, Index dx) {
+    // One of them is always what the other one stands for, never both.
+    for (const SameValue& s : joined_.handed)
+      if (s.node == node || s.as == node || s.node == as) return;
+    const Op op = joined_.definition.code.empty() ? Op::access
+                                                  : joined_.definition.code[static_cast<std::size_t>(as)].op;
+    if (node != as && op != Op::access && op != Op::literal && op != Op::param)
+      joined_.handed.push_back({node, as, static_cast<int>(dx)});
   }
   short number(double value) {
     Node n;

@@ -33,10 +33,17 @@ struct ChainSource {
   friend bool operator==(const ChainSource&, const ChainSource&) = default;
 };
 
+/// A node of a stencil whose value at a point is that of another node, dx points further along x.
+struct SameValue {
+  short node = 0, as = 0;
+  int dx = 0;
+};
+
 /// A link as one stencil.
 struct Joined {
   Definition definition;  ///< its fields are numbers of `sources`
   std::vector<ChainSource> sources;
+  std::vector<SameValue> handed;  ///< results of the link's stencils that are wanted beside the point
   int low[3] = {0, 0, 0}, high[3] = {0, 0, 0};  ///< cells from a point within which a value is computed
 };
 

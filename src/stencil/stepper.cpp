@@ -32,7 +32,8 @@ Schedule fused_where_it_pays(const std::vector<Kernel<T>>& chain, const std::vec
     if (k.in_double) return schedule;
     definitions.push_back(*k.definition);
   }
-  schedule.fused = cuda::chosen_fusing(definitions, cuda::stencil_numbers<T>());
+  const auto& n = fields[0].current->layout().n;
+  schedule.fused = cuda::chosen_fusing(definitions, cuda::stencil_numbers<T>(), n[0] * n[1] * n[2]);
   if (!schedule.fused.empty()) schedule.kind = Schedule::Kind::cuda;
   return schedule;
 }
@@ -143,6 +144,10 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
     for (std::size_t l = 0; l < links.size(); ++l)
       for (const LinkOutput& o : outputs_of(definitions, links, l))
         if (o.turns) turning.insert(o.field);
+    if (links.size() > 1) {
+      plan.schedule.fused.clear();
+      for (const Link& link : links) plan.schedule.fused.push_back(link.size());
+    }
     for (const auto& k : chain)
       if (k.in_double || std::is_same_v<T, Half>)
         throw ArgumentError(
@@ -198,12 +203,17 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
       spare.emplace_back(fields[f].current->shape(), plan.layout.halo, Boundary{}, plan.layout.device);
     }
   }
+  // Where a field has two arrays every stencil that writes it writes the other one, also one that does not read it.
+  const auto turns_at = [&](std::size_t kernel, std::size_t f) {
+    const ProgramView p = chain[kernel].view();
+    return plan.fields[f].swaps && !p.red_black && p.writes(static_cast<int>(f));
+  };
   plan.flips_per_step.assign(fields.size(), 0);
   for (const auto& each : plan.levels) {
     plan.flips.push_back(plan.flips_per_step);
     for (std::size_t f = 0; f < fields.size(); ++f)
       plan.flips_per_step[f] = static_cast<char>(plan.flips_per_step[f] ^
-                                                 char(swaps_at(static_cast<std::size_t>(each.kernel), f)));
+                                                 char(turns_at(static_cast<std::size_t>(each.kernel), f)));
   }
   for (const auto& k : chain)
     if (k.view().reduction_count > 0)

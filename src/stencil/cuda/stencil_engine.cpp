@@ -68,6 +68,11 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
       stage.instance = &tile_instance(*kernel.definition, numbers, tile);
     } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring) {
       stage.march = march_shape(s, sizeof(T), plan.layout.rank == 2);
+      if (stage.march.ring && s.shuffle && stage.march.block_x == 32) {
+        stage.march.handed = plan.handed;
+        stage.march.edge = (plan.handed_reach + stage.march.points - 1) / stage.march.points;
+        if (stage.march.edge > 8) stage.march.handed.clear(), stage.march.edge = 0;
+      }
       // Short ways keep blocks close to one another in memory; with long reaches they would read too much twice.
       stage.depth = s.depth > 0 ? s.depth : kernel.view().reach().radius(0) > 1 ? 128 : 48;
       const DeviceFacts& facts = context_.facts();
@@ -172,14 +177,14 @@ void StencilEngine<T>::gather(const Stage& stage, const StencilWork& w, bool hal
 template <class T>
 void StencilEngine<T>::march(const Stage& stage, const StencilWork& w) {
   const MarchShape& s = stage.march;
-  const Index tiles_x = blocks_of(w.nx, s.block_x * s.points), tiles_y = blocks_of(w.ny, s.block_y * s.rows),
-              tiles_z = blocks_of(w.nz, stage.depth);
+  const Index tiles_x = blocks_of(w.nx, (s.block_x - 2 * s.edge) * s.points),
+              tiles_y = blocks_of(w.ny, s.block_y * s.rows), tiles_z = blocks_of(w.nz, stage.depth);
   const Grid block{static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)};
   if (s.ring) {
     const Index band = std::min(stage.band, tiles_y);
     launch(context_, *stage.instance, stage.kernel,
-           one_row_of_blocks(tiles_x * blocks_of(tiles_y, band) * band * tiles_z), block, stage.shared_bytes, w,
-           boxes(stage, w), stage.depth, static_cast<int>(band));
+           one_row_of_blocks(tiles_x * blocks_of(tiles_y, band) * band * tiles_z), block, stage.shared_bytes,
+           w, boxes(stage, w), stage.depth, static_cast<int>(band));
   } else {
     launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles_x * tiles_y * tiles_z), block,
            stage.shared_bytes, w, stage.depth);
@@ -208,7 +213,8 @@ Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
     const unsigned extent[] = {static_cast<unsigned>(box.words), static_cast<unsigned>(box.rows), 1};
     void* const first = const_cast<T*>(static_cast<const T*>(w.in[box.read]) - left -
                                        g.halo.low[1] * g.row_stride - g.halo.low[0] * g.plane_stride);
-    SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read], bytes == 8 ? tensor_words_of_64_bits : tensor_words_of_32_bits, 3, first, sizes, strides,
+    SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read],
+                  bytes == 8 ? tensor_words_of_64_bits : tensor_words_of_32_bits, 3, first, sizes, strides,
                   extent, steps, 0, 0, tensor_promotion_to_128_bytes, 0);
   }
   return b;

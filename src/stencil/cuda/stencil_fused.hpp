@@ -67,7 +67,8 @@ class FusedChain {
   std::shared_ptr<std::byte> rules_;
 };
 
-/// Sizes of the links that a chain is best cut into, {0} or empty: one pass for each stencil.
-std::vector<int> chosen_fusing(const std::vector<stencil::Definition>& chain, StencilNumbers numbers);
+/// {0} where a chain on a grid of so many points is faster in fewer passes, by what it moves and computes; else empty.
+std::vector<int> chosen_fusing(const std::vector<stencil::Definition>& chain, StencilNumbers numbers,
+                               Index points);
 
 }  // namespace spinloom::cuda
