@@ -69,9 +69,10 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring) {
       stage.march = march_shape(s, sizeof(T), plan.layout.rank == 2);
       if (stage.march.ring && s.shuffle && stage.march.block_x == 32) {
-        stage.march.handed = plan.handed;
-        stage.march.edge = (plan.handed_reach + stage.march.points - 1) / stage.march.points;
-        if (stage.march.edge > 8) stage.march.handed.clear(), stage.march.edge = 0;
+        // Boxes begin at multiples of 16 bytes.
+        const int points = stage.march.points, unit = std::max(points, 16 / static_cast<int>(sizeof(T)));
+        const int edge = (plan.handed_reach + unit - 1) / unit * (unit / points);
+        if (edge <= 8) stage.march.edge = edge, stage.march.handed = plan.handed;
       }
       // Short ways keep blocks close to one another in memory; with long reaches they would read too much twice.
       stage.depth = s.depth > 0 ? s.depth : kernel.view().reach().radius(0) > 1 ? 128 : 48;
