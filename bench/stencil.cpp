@@ -204,7 +204,7 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
 std::vector<std::string> stencil_bench_names() {
   std::vector<std::string> names{"all"};
   for (const Case& c : cases) names.push_back(c.name);
-  for (const char* name : {"on-chip", "chain", "chain-blur", "chain-heat"})
+  for (const char* name : {"on-chip", "chain", "chain-length", "chain-blur", "chain-heat"})
     names.push_back(name);  // of GPUs alone
   return names;
 }

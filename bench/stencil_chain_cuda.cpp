@@ -29,23 +29,35 @@ const std::vector<Chain>& chains() {
   static const std::string length =
       "max(1.0, p1 * sqrt(u1(0,0,0) * u1(0,0,0) + u2(0,0,0) * u2(0,0,0) + u3(0,0,0) * u3(0,0,0)))";
   static const auto along = [](const char* low2, const char* low, const char* high, const char* high2) {
-    return fmt::format("next(u0) = 0.375 * u0(0,0,0) + p0 * (u0({}) + u0({})) + 0.0625 * (u0({}) + u0({}))",
+    return fmt::format("next(u0) = 0.625 * u0(0,0,0) + p0 * (u0({}) + u0({})) + 0.0625 * (u0({}) + u0({}))",
                        low, high, low2, high2);
   };
+  static const std::string gradient =
+      "next(u1) = u0(1,0,0) - u0(0,0,0); next(u2) = u0(0,1,0) - u0(0,0,0); next(u3) = u0(0,0,1) - u0(0,0,0)";
+  static const std::string step =
+      "next(u0) = u0(0,0,0) + p0 * ((u1(0,0,0) - u1(-1,0,0)) + (u2(0,0,0) - u2(0,-1,0)) + (u3(0,0,0) - "
+      "u3(0,0,-1)))";
   static const std::string heat =
       "next(u0) = u0(0,0,0) + p0 * (u0(0,0,1) + u0(0,0,-1) + u0(0,1,0) + u0(0,-1,0) + u0(1,0,0) + u0(-1,0,0) "
       "- 6 * u0(0,0,0))";
   static const std::vector<Chain> all = {
-      // A step down the total variation: gradient, its shrinkage, divergence.
+      // Gradient, its components drawn towards zero, and a step along the divergence.
       {"chain",
-       {"next(u1) = u0(1,0,0) - u0(0,0,0); next(u2) = u0(0,1,0) - u0(0,0,0); next(u3) = u0(0,0,1) - "
-        "u0(0,0,0)",
-        "next(u1) = u1(0,0,0) / " + length + "; next(u2) = u2(0,0,0) / " + length +
-            "; next(u3) = u3(0,0,0) / " + length,
-        "next(u0) = u0(0,0,0) + p0 * ((u1(0,0,0) - u1(-1,0,0)) + (u2(0,0,0) - u2(0,-1,0)) + (u3(0,0,0) - "
-        "u3(0,0,-1)))"},
+       {gradient,
+        "next(u1) = u1(0,0,0) - min(max(u1(0,0,0), -p1), p1); next(u2) = u2(0,0,0) - min(max(u2(0,0,0), "
+        "-p1), "
+        "p1); next(u3) = u3(0,0,0) - min(max(u3(0,0,0), -p1), p1)",
+        step},
        2,
        {"cuda fused", "cuda fused scratch"}},
+      // The same by the gradient's length: a root and three quotients a point.
+      {"chain-length",
+       {gradient,
+        "next(u1) = u1(0,0,0) / " + length + "; next(u2) = u2(0,0,0) / " + length +
+            "; next(u3) = u3(0,0,0) / " + length,
+        step},
+       2,
+       {"cuda fused"}},
       {"chain-blur",
        {along("-2,0,0", "-1,0,0", "1,0,0", "2,0,0"), along("0,-2,0", "0,-1,0", "0,1,0", "0,2,0"),
         along("0,0,-2", "0,0,-1", "0,0,1", "0,0,2")},
@@ -93,7 +105,7 @@ struct ChainFields {
     st::Stepper<T> s(kernels, {grids.begin(), grids.end()}, st::parse_schedule(schedule));
     int params = 0;
     for (const auto& k : kernels) params = std::max(params, k.view().params());
-    const double values[] = {0.125, 20};
+    const double values[] = {0.125, 0.25};
     for (int p = 0; p < params; ++p) s.set(p, values[p]);
     return s;
   }

@@ -3,6 +3,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/stencil/half.hpp"
 #include "stencil/chain_suite.hpp"
+#include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_rim.hpp"
 
 namespace spinloom::stencil {
@@ -199,6 +200,19 @@ TEST(ChainCudaKernels, CompileForEveryArchitecture) {
   compiles(total_variation(), cuda::StencilNumbers::f64, 90);
   compiles(blur(), cuda::StencilNumbers::c32, 90);
   compiles(blur(), cuda::StencilNumbers::c64, 90);
+  // A ring whose lanes hand results to one another.
+  std::vector<Definition> chain;
+  for (const auto& k : kernels_of<double>(blur())) chain.push_back(*k.definition);
+  const Link whole{0, 3};
+  const auto j = joined(chain, whole, outputs_of(chain, {whole}, 0));
+  ASSERT_TRUE(j && !j->handed.empty());
+  cuda::MarchShape shape;
+  shape.rows = 2;
+  shape.ring = true;
+  shape.handed = j->handed;
+  shape.edge = 1;
+  const auto& ring = *cuda::march_kernel(j->definition, cuda::StencilNumbers::f32, shape).instance;
+  EXPECT_GT(cuda::compile_anew(ring, cuda::architecture_for(90, ring)).size(), 0u);
   std::mt19937 random(5);
   compiles(random_chain(random, 2, 2), cuda::StencilNumbers::f32, 90);
 }
