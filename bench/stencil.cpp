@@ -205,13 +205,14 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
 std::vector<std::string> stencil_bench_names() {
   std::vector<std::string> names{"all"};
   for (const Case& c : cases) names.push_back(c.name);
-  names.push_back("on-chip");  // of GPUs alone
+  for (const char* name : {"on-chip", "chain", "chain-length", "chain-blur", "chain-heat"})
+    names.push_back(name);  // of GPUs alone
   return names;
 }
 
 BenchResult bench_stencil(const BenchRequest& request) {
   if (request.device.kind == DeviceKind::cuda) return bench_stencil_cuda(request);
-  if (request.stencil == "on-chip")
+  if (request.stencil == "on-chip" || request.stencil.rfind("chain", 0) == 0)
     throw ArgumentError(fmt::format("bench stencil: {} is measured with --device cuda", request.stencil));
   BenchResult result;
   result.columns = {

@@ -129,6 +129,8 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
 
 }  // namespace
 
+void bench_stencil_chains_cuda(const BenchRequest& request, BenchResult& result);
+
 BenchResult bench_stencil_cuda(const BenchRequest& request) {
   BenchResult result;
   result.columns = {"stencil",
@@ -148,5 +150,6 @@ BenchResult bench_stencil_cuda(const BenchRequest& request) {
     bench_case<float>(c, request, result);
     bench_case<double>(c, request, result);
   }
+  bench_stencil_chains_cuda(request, result);
   return result;
 }

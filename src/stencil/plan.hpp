@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "spinloom/stencil/stepper.hpp"
+#include "stencil/chain.hpp"
 #include "stencil/halo_rules.hpp"
 
 namespace spinloom::stencil {
@@ -38,6 +39,8 @@ struct Plan {
       reduced;                ///< per reduction of the kernel that reduces last: one entry per row
   int radius[3] = {0, 0, 0};  ///< largest of the chain
   bool periodic[3] = {false, false, false};  ///< of a field that is read around
+  std::vector<SameValue> handed;             ///< of a joined chain's stencil
+  int handed_reach = 0;                      ///< how far along x such values are wanted
 
   const Level& level(Index l) const { return levels[static_cast<std::size_t>(l) % levels.size()]; }
   /// Which of a field's two arrays is current before level l.
@@ -50,7 +53,13 @@ struct Plan {
     const Field& f = fields[field];
     return f.origin[f.swaps ? parity(l, field) : 0];
   }
+  /// A red-black half-sweep, also of fields that other stencils of the chain write anew.
+  bool stays_in_place(Index l) const {
+    return chain[static_cast<std::size_t>(level(l).kernel)].definition->red_black &&
+           schedule.kind != Schedule::Kind::layered;
+  }
   T* written(Index l, std::size_t field) const {
+    if (stays_in_place(l)) return current(l, field);
     const Field& f = fields[field];
     return f.origin[f.swaps ? 1 - parity(l, field) : 0];
   }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "spinloom/core/error.hpp"
+#include "stencil/chain.hpp"
 #include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_overlapped.hpp"
 #include "stencil/halo_rules.hpp"
@@ -46,6 +47,19 @@ std::pair<int, int> block(const std::string& word, std::string_view sizes) {
           static_cast<int>(number(word, sizes.substr(times + 1)))};
 }
 
+/// "2+1"
+std::vector<int> sizes(const std::string& word, const std::string& text) {
+  std::vector<int> all;
+  std::istringstream parts(text + "+");
+  for (std::string part; std::getline(parts, part, '+');) {
+    all.push_back(static_cast<int>(number(word, part)));
+    if (part.empty() || all.back() < 1)
+      throw ArgumentError(
+          fmt::format("schedule: '{}' needs the numbers of stencils that passes take: fused=2+1", word));
+  }
+  return all;
+}
+
 }  // namespace
 
 bool is_for_gpu(const Schedule& s) { return s.kind >= Kind::cuda; }
@@ -70,6 +84,10 @@ std::string to_string(const Schedule& s) {
   add("band", s.band, plain.band);
   add("blocks", s.blocks, plain.blocks);
   if (s.shuffle) text += " shuffle";
+  if (!s.fused.empty())
+    text += s.fused == std::vector<int>{0} ? " fused" : fmt::format(" fused={}", fmt::join(s.fused, "+"));
+  if (s.separate) text += " separate";
+  if (s.scratch) text += " scratch";
   if (s.block_x > 0 || s.block_y > 0) text += fmt::format(" block={}x{}", s.block_x, s.block_y);
   if (s.stream) text += " stream";
   if (s.prefetch) text += " prefetch";
@@ -138,6 +156,12 @@ Schedule parse_schedule(const std::string& text) {
     else if (name == "block")
       std::tie(s.block_x, s.block_y) =
           block(word, equals == std::string::npos ? "" : word.substr(equals + 1));
+    else if (name == "fused")
+      s.fused = equals == std::string::npos ? std::vector<int>{0} : sizes(word, word.substr(equals + 1));
+    else if (word == "separate")
+      s.separate = true;
+    else if (word == "scratch")
+      s.scratch = true;
     else if (word == "stream")
       s.stream = true;
     else if (word == "prefetch")
@@ -145,7 +169,8 @@ Schedule parse_schedule(const std::string& text) {
     else
       throw ArgumentError(fmt::format(
           "schedule: '{}' is not one of rows=, columns=, width=, steps=, planes=, stream, prefetch, or on a "
-          "GPU block=, rows=, depth=, points=, ahead=, unroll=, band=, blocks=, shuffle",
+          "GPU block=, rows=, depth=, points=, ahead=, unroll=, band=, blocks=, shuffle, fused, separate, "
+          "scratch",
           word));
   }
   if (!named) throw ArgumentError("schedule: the text is empty; 'naive' is the simplest one");
@@ -207,6 +232,17 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
     if (rest != Schedule{})
       return fmt::format("'{}': cuda overlapped has steps= and block= alone", to_string(s));
     return cuda::why_no_overlap(chain, fields, g, s);
+  }
+  if (s.separate && (s.kind != Kind::cuda || !s.fused.empty()))
+    return fmt::format("'{}': separate is for cuda, which chooses between that and fused", to_string(s));
+  if (s.scratch && s.fused.empty())
+    return fmt::format("'{}': scratch says which fields fused passes leave out", to_string(s));
+  if (!s.fused.empty()) {
+    try {
+      cut(chain, s.fused);
+    } catch (const ArgumentError& e) {
+      return e.what();
+    }
   }
   const bool tiles = s.kind == Kind::tile, marches = s.kind == Kind::march || s.kind == Kind::ring || tiles;
   if (s.band > 0 && !tiles && s.kind != Kind::ring) return "band is for cuda tile and cuda ring";
@@ -272,8 +308,9 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
   if (is_for_gpu(s)) {
     if (auto why = why_illegal_on_gpu(chain, g, fields, s)) return why;
   } else if (s.block_x > 0 || s.block_y > 0 || s.depth > 0 || s.points > 0 || s.ahead >= 0 || s.unroll > 0 ||
-             s.band > 0 || s.blocks > 0 || s.shuffle) {
-    return "block, points, depth, ahead, unroll, band, blocks and shuffle are for GPUs; blocks of other "
+             s.band > 0 || s.blocks > 0 || s.shuffle || !s.fused.empty() || s.separate || s.scratch) {
+    return "block, points, depth, ahead, unroll, band, blocks, shuffle, fused, separate and scratch are for "
+           "GPUs; blocks of other "
            "kinds have rows "
            "and columns";
   }

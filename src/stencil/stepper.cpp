@@ -4,22 +4,48 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <type_traits>
 #include <utility>
 
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/interrupt.hpp"
 #include "spinloom/stencil/half.hpp"
+#include "stencil/chain.hpp"
 #include "stencil/cuda/stencil_engine.hpp"
+#include "stencil/cuda/stencil_fused.hpp"
 #include "stencil/stepper_state.hpp"
 
 namespace spinloom::stencil {
+
+namespace {
+
+/// `cuda` as it is carried out: with a chain's stencils taken together where that is faster.
+template <class T>
+Schedule fused_where_it_pays(const std::vector<Kernel<T>>& chain, const std::vector<FieldGrids<T>>& fields,
+                             Schedule schedule) {
+  if (fields.empty() || fields[0].current->device().kind != DeviceKind::cuda || std::is_same_v<T, Half>)
+    return schedule;
+  if (!(schedule == Schedule{} || schedule == parse_schedule("cuda"))) return schedule;
+  std::vector<Definition> definitions;
+  for (const auto& k : chain) {
+    if (k.in_double) return schedule;
+    definitions.push_back(*k.definition);
+  }
+  const auto& n = fields[0].current->layout().n;
+  schedule.fused = cuda::chosen_fusing(definitions, cuda::stencil_numbers<T>(), n[0] * n[1] * n[2]);
+  if (!schedule.fused.empty()) schedule.kind = Schedule::Kind::cuda;
+  return schedule;
+}
+
+}  // namespace
 
 template <class T>
 struct Stepper<T>::State : StepperState<T> {
   std::unique_ptr<cuda::StencilEngine<T>> engine;  ///< of grids on a GPU
   State(const std::vector<Kernel<T>>& chain, const std::vector<FieldGrids<T>>& fields,
         const Schedule& schedule)
-      : StepperState<T>(chain, fields, schedule) {
+      : StepperState<T>(chain, fields, fused_where_it_pays(chain, fields, schedule)) {
     if (this->plan.layout.device.kind == DeviceKind::cuda)
       engine = std::make_unique<cuda::StencilEngine<T>>(this->plan);
   }
@@ -98,6 +124,7 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
   plan.schedule = schedule;
   plan.chain = chain;
   std::vector<Definition> definitions;
+  std::set<int> turning;
   std::vector<Boundaries> boundaries;
   for (const auto& k : chain) definitions.push_back(*k.definition);
   for (const auto& f : fields) boundaries.push_back(f.current->boundaries());
@@ -111,6 +138,24 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
   const Index line = 64 / static_cast<Index>(sizeof(T));
   if (plan.layout.device.kind == DeviceKind::cuda && schedule.kind == Schedule::Kind::naive)
     plan.schedule.kind = Schedule::Kind::cuda;
+  if (!schedule.fused.empty()) {
+    // One pass reads a field's old values beside the point where it writes new ones.
+    const auto links = cut(definitions, schedule.fused);
+    for (std::size_t l = 0; l < links.size(); ++l)
+      for (const LinkOutput& o : outputs_of(definitions, links, l))
+        if (o.turns) turning.insert(o.field);
+    if (links.size() > 1) {
+      plan.schedule.fused.clear();
+      for (const Link& link : links) plan.schedule.fused.push_back(link.size());
+    }
+    for (const auto& k : chain)
+      if (k.in_double || std::is_same_v<T, Half>)
+        throw ArgumentError(
+            fmt::format("fused: {} computes in more digits than grids keep, and what passes from stencil to "
+                        "stencil would not "
+                        "be rounded; use cuda separate",
+                        k.definition->name));
+  }
   plan.schedule.columns = (schedule.columns + line - 1) / line * line;
 
   int params = 0;
@@ -150,6 +195,7 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
     for (std::size_t c = 0; c < chain.size(); ++c)
       field.swaps |= swaps_at(c, f) || (schedule.kind == Schedule::Kind::layered &&
                                         chain[c].view().writes(static_cast<int>(f)));
+    if (!schedule.fused.empty()) field.swaps = turning.count(static_cast<int>(f)) > 0;
     for (std::size_t a = 0; a < 3; ++a)
       plan.periodic[a] |= field.is_read_around && boundaries[f].low[a].kind == Boundary::Kind::periodic;
     if (field.swaps && fields[f].previous == nullptr) {
@@ -157,12 +203,17 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
       spare.emplace_back(fields[f].current->shape(), plan.layout.halo, Boundary{}, plan.layout.device);
     }
   }
+  // Where a field has two arrays every stencil that writes it writes the other one, also one that does not read it.
+  const auto turns_at = [&](std::size_t kernel, std::size_t f) {
+    const ProgramView p = chain[kernel].view();
+    return plan.fields[f].swaps && !p.red_black && p.writes(static_cast<int>(f));
+  };
   plan.flips_per_step.assign(fields.size(), 0);
   for (const auto& each : plan.levels) {
     plan.flips.push_back(plan.flips_per_step);
     for (std::size_t f = 0; f < fields.size(); ++f)
       plan.flips_per_step[f] = static_cast<char>(plan.flips_per_step[f] ^
-                                                 char(swaps_at(static_cast<std::size_t>(each.kernel), f)));
+                                                 char(turns_at(static_cast<std::size_t>(each.kernel), f)));
   }
   for (const auto& k : chain)
     if (k.view().reduction_count > 0)
@@ -286,6 +337,10 @@ void Stepper<T>::run(Index steps, const Progress& progress) {
       if (engine->advance_overlapped(part))
         for (auto& field : state_->plan.fields)
           if (field.swaps) std::swap(field.origin[0], field.origin[1]);
+    } else if (engine != nullptr && engine->fuses()) {
+      const auto turned = engine->advance_fused(part, done + part == steps);
+      for (std::size_t f = 0; f < turned.size(); ++f)
+        if (turned[f]) std::swap(state_->plan.fields[f].origin[0], state_->plan.fields[f].origin[1]);
     } else if (engine != nullptr) {
       engine->advance(state_->level, part * static_cast<Index>(state_->plan.levels.size()));
       state_->level += part * static_cast<Index>(state_->plan.levels.size());

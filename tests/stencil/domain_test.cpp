@@ -260,6 +260,13 @@ TEST(Domain, RefusesInWordsWhatItCannotSplit) {
                   DomainStepper<double>(star4, {u});
                 }),
         "has no boundary there");
+  holds(refusal(2,
+                [&](const Communicator& c) {
+                  const Domain domain({20, 20}, c, rim_of(star4), {{1, 2}, {}});
+                  DomainGrid<double> u(domain, clamp());
+                  DomainStepper<double>(star4, {u}, parse_schedule("cuda fused"));
+                }),
+        "take cuda separate");
 }
 
 TEST(Domain, ChoosesTheLeastSurfaceAndCutsRowsLast) {

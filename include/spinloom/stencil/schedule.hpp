@@ -32,6 +32,10 @@ namespace spinloom::stencil {
 ///   cuda overlapped  `steps` in one pass: tiles of `block` columns x rows go through the planes, with the planes of all
 ///               steps in registers, and compute their rims twice; in 2D strips of `block`=256x1 columns
 ///
+///   .. fused    stencils of a chain become one where all of them fit, with the intermediate values in registers; `fused=2+1`
+///               says how many a pass takes. `scratch`: fields that a later stencil of the step reads, and no step starts
+///               from, are not written; without it the last step of a run writes them. `cuda` chooses; `separate` forbids.
+///
 /// Text form: the kind, then what differs from the default: "sweep rows=64 planes=2 stream prefetch", "diamond width=32
 /// planes=4", "cuda march block=32x8 rows=2 depth=128".
 struct Schedule {
@@ -50,6 +54,10 @@ struct Schedule {
   int band = 0;          ///< of tile, ring: rows of a plane that are worked on together; 0: all
   int blocks =
       0;  ///< of march, ring, tile: those that a multiprocessor holds at least; bounds a thread's registers
+  std::vector<int>
+      fused;  ///< GPU: stencils of a chain taken by each pass; {0}: the library's choice; empty: one each
+  bool separate = false;         ///< of cuda: never fused
+  bool scratch = false;          ///< of fused: values in between are not kept
   int block_x = 0, block_y = 0;  ///< GPU: threads of a block along x, and along y; 0: the library's choice
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

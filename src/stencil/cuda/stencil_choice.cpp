@@ -48,6 +48,14 @@ Schedule chosen_schedule(const ProgramView& p, Index element_bytes, const GridLa
                        : "cuda tile block=32x4 rows=4 depth=2");
 }
 
+Schedule fused_schedule(const ProgramView& p, Index element_bytes, const GridLayout& g,
+                        const DeviceFacts& facts) {
+  if (why_no_march(p) || g.plane_stride >= (Index{1} << 31) || g.rank == 2)
+    return chosen_schedule(p, element_bytes, g, facts);
+  if (ring_fits(p, 16, 3, facts)) return parse_schedule("cuda ring rows=4 block=32x4 ahead=2 shuffle");
+  return parse_schedule("cuda tile block=32x4 rows=2 depth=2 shuffle");
+}
+
 MarchShape march_shape(const Schedule& s, Index element_bytes, bool is_2d) {
   MarchShape shape;
   shape.points =

@@ -11,6 +11,10 @@ namespace spinloom::cuda {
 stencil::Schedule chosen_schedule(const stencil::ProgramView& program, Index element_bytes,
                                   const stencil::GridLayout& layout, const DeviceFacts& facts);
 
+/// The same for a link of a chain, which has more arithmetic.
+stencil::Schedule fused_schedule(const stencil::ProgramView& program, Index element_bytes,
+                                 const stencil::GridLayout& layout, const DeviceFacts& facts);
+
 /// What a schedule leaves open.
 MarchShape march_shape(const stencil::Schedule& schedule, Index element_bytes, bool is_2d);
 

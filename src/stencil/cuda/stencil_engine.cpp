@@ -11,6 +11,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/memory.hpp"
 #include "stencil/cuda/stencil_choice.hpp"
+#include "stencil/cuda/stencil_fused.hpp"
 
 namespace spinloom::cuda {
 
@@ -41,6 +42,10 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan);
     return;
   }
+  if (!plan.schedule.fused.empty()) {
+    fused_ = std::make_unique<FusedChain<T>>(context_, plan);
+    return;
+  }
   for (const auto& kernel : plan.chain) {
     Stage stage;
     const auto numbers = stencil_numbers<T>(kernel.in_double);
@@ -63,6 +68,12 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
       stage.instance = &tile_instance(*kernel.definition, numbers, tile);
     } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring) {
       stage.march = march_shape(s, sizeof(T), plan.layout.rank == 2);
+      if (stage.march.ring && s.shuffle && stage.march.block_x == 32) {
+        // Boxes begin at multiples of 16 bytes.
+        const int points = stage.march.points, unit = std::max(points, 16 / static_cast<int>(sizeof(T)));
+        const int edge = (plan.handed_reach + unit - 1) / unit * (unit / points);
+        if (edge <= 8) stage.march.edge = edge, stage.march.handed = plan.handed;
+      }
       // Short ways keep blocks close to one another in memory; with long reaches they would read too much twice.
       stage.depth = s.depth > 0 ? s.depth : kernel.view().reach().radius(0) > 1 ? 128 : 48;
       const DeviceFacts& facts = context_.facts();
@@ -105,6 +116,7 @@ template <class T>
 void StencilEngine<T>::fill_outside() {
   if (overlapped_ && !overlapped_->suits(plan_))
     overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan_);
+  if (fused_) fused_->start();
   halos_.clear();
   for (std::size_t f = 0; f < plan_.fields.size(); ++f) {
     const auto& field = plan_.fields[f];
@@ -166,8 +178,8 @@ void StencilEngine<T>::gather(const Stage& stage, const StencilWork& w, bool hal
 template <class T>
 void StencilEngine<T>::march(const Stage& stage, const StencilWork& w) {
   const MarchShape& s = stage.march;
-  const Index tiles_x = blocks_of(w.nx, s.block_x * s.points), tiles_y = blocks_of(w.ny, s.block_y * s.rows),
-              tiles_z = blocks_of(w.nz, stage.depth);
+  const Index tiles_x = blocks_of(w.nx, (s.block_x - 2 * s.edge) * s.points),
+              tiles_y = blocks_of(w.ny, s.block_y * s.rows), tiles_z = blocks_of(w.nz, stage.depth);
   const Grid block{static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)};
   if (s.ring) {
     const Index band = std::min(stage.band, tiles_y);
@@ -308,6 +320,14 @@ bool StencilEngine<T>::advance_overlapped(Index steps) {
   }
   end_batch();
   return in_second;
+}
+
+template <class T>
+std::vector<char> StencilEngine<T>::advance_fused(Index steps, bool ends_run) {
+  begin_batch();
+  auto turned = fused_->advance(steps, ends_run, halos_);
+  end_batch();
+  return turned;
 }
 
 template <class T>

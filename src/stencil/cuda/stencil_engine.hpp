@@ -12,6 +12,9 @@
 
 namespace spinloom::cuda {
 
+template <class T>
+class FusedChain;
+
 /// Carries out the levels of a plan whose grids lie on a GPU.
 template <class T>
 class StencilEngine {
@@ -47,6 +50,10 @@ class StencilEngine {
   }
   /// Advances by steps in such passes; whether the results lie in the second arrays.
   bool advance_overlapped(Index steps);
+  /// Whether stencils of the chain are taken together, by advance_fused().
+  bool fuses() const { return fused_ != nullptr; }
+  /// Advances by steps so; which fields' results lie in the second array.
+  std::vector<char> advance_fused(Index steps, bool ends_run);
   /// Values per row of a reduction of the last level that has any, in the order of rows.
   void reduced(std::size_t index, std::vector<double>& rows) const;
 
@@ -72,6 +79,7 @@ class StencilEngine {
   Context& context_;
   std::vector<Stage> stages_;
   std::unique_ptr<OverlappedPass<T>> overlapped_;
+  std::unique_ptr<FusedChain<T>> fused_;
   std::vector<DeviceHalo<T>> halos_;  ///< per field
   std::vector<std::shared_ptr<std::byte>> reduced_;
   EventHandle done_[2] = {nullptr, nullptr};

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "stencil/chain.hpp"
 #include "stencil/cuda/stencil_text.hpp"
 
 namespace spinloom::cuda {
@@ -16,7 +17,9 @@ struct MarchShape {
   bool shuffle = true;  ///< neighbours along x come from other lanes, else from the level 1 cache
   int unroll = 1;       ///< planes per turn of the loop
   bool ring = false;    ///< planes lie in shared memory: stencil_ring.cu
-  int blocks = 0;       ///< of a multiprocessor, at least: bounds the registers of a thread; 0: as it comes
+  std::vector<stencil::SameValue> handed;  ///< of a ring: values that go from lane to lane
+  int edge = 0;                            ///< lanes at either end of a warp that compute for others alone
+  int blocks = 0;  ///< of a multiprocessor, at least: bounds the registers of a thread; 0: as it comes
 };
 
 /// Why this stencil cannot be computed so; nothing when it can.

@@ -78,8 +78,9 @@ std::string StencilPrinter::head() const {
       "typedef {} Storage;\ntypedef {} Real;\ntypedef {} Value;\n"
       "constexpr int reads = {}, outputs = {}, reductions = {}, params = {};\n"
       "constexpr bool red_black = {}, is_sum[] = {{{}}};\n{}{}",
-      to_string(d_), w_.storage, w_.real, w_.value, reads_, d_.outputs.size(), d_.reductions.size(),
-      p_.params(), d_.red_black, sums(), reach("low", &Reach::low), reach("high", &Reach::high));
+      d_.code.size() > 100 ? d_.name : to_string(d_), w_.storage, w_.real, w_.value, reads_,
+      d_.outputs.size(), d_.reductions.size(), p_.params(), d_.red_black, sums(), reach("low", &Reach::low),
+      reach("high", &Reach::high));
 }
 
 std::string StencilPrinter::name(Known value, int planes) {
@@ -118,9 +119,30 @@ std::string StencilPrinter::stored(int at, int dy, int dx, int dz) {
   return w_.is_complex && is_uniform(k.v) ? fmt::format("Value{{{}, 0}}", named) : named;
 }
 
+int StencilPrinter::printed(const std::string& text, bool uniform, const char* type) {
+  // What reads the same values is the same value, whichever point asks for it.
+  if (const auto found = printed_.find(text); found != printed_.end()) return found->second;
+  const int v = static_cast<int>(values_.size());
+  values_.push_back({uniform, type, 0});
+  text_ += fmt::format("  const {} v{} = {};\n", type, v, text);
+  return printed_[text] = v;
+}
+
+StencilPrinter::Known StencilPrinter::from_lane(int at, int dy, int dx, int dz) {
+  const int lanes = dx < 0 ? (dx + 1) / points_ - 1 : dx / points_;
+  const Known own = number(at, dy, dx - lanes * points_, dz);
+  if (is_uniform(own.v)) return own;
+  const std::string text =
+      fmt::format("{}_lane({}, {})", lanes < 0 ? "below" : "above", name(own), std::abs(lanes));
+  return {printed(text, false, "Value"), own.lag};
+}
+
 StencilPrinter::Known StencilPrinter::number(int at, int dy, int dx, int dz) {
   const auto key = std::tuple(at, dy, dx, dz);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  if (const auto found = handed_.find(at); found != handed_.end())
+    return known_[key] = number(found->second.first, dy, dx + found->second.second, dz);
+  if ((dx < 0 || dx >= points_) && bases_.count(at) > 0) return known_[key] = from_lane(at, dy, dx, dz);
   const Node& n = d_.code[static_cast<std::size_t>(at)];
   if (n.op == Op::shifted) return known_[key] = number(n.a, dy, dx + n.x, dz);
   Known operands[3];
@@ -146,14 +168,8 @@ StencilPrinter::Known StencilPrinter::number(int at, int dy, int dx, int dz) {
   for (int o = 0; o < 3; ++o)
     if (operands[o].v >= 0) names[o] = name(operands[o], operands[o].lag - lag);
   std::string text = expression(n, dy, dx, dz, names[0], names[1], names[2], uniform, are_uniform);
-  // What reads the same values is the same value, whichever point asks for it.
-  if (const auto found = printed_.find(text); found != printed_.end())
-    return known_[key] = {found->second, lag};
-  const int v = static_cast<int>(values_.size());
   const bool is_condition = n.op >= Op::less && n.op <= Op::negate;
-  values_.push_back({uniform, is_condition ? "bool" : uniform ? "Real" : "Value", 0});
-  text_ += fmt::format("  const {} v{} = {};\n", values_.back().type, v, text);
-  printed_[std::move(text)] = v;
+  const int v = printed(text, uniform, is_condition ? "bool" : uniform ? "Real" : "Value");
   return known_[key] = {v, lag};
 }
 

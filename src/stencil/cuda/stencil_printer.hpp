@@ -1,11 +1,13 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "stencil/chain.hpp"
 #include "stencil/cuda/stencil_text.hpp"
 
 namespace spinloom::cuda {
@@ -22,6 +24,12 @@ class StencilPrinter {
   using Lag = std::function<int(int read, int dz)>;
   StencilPrinter(const stencil::Definition& definition, StencilNumbers numbers, Access access, Lag lag = {});
 
+  /// Values that nodes have beyond a thread's own points [0, points) are taken from the lanes of the warp that compute them:
+  /// right where there are such lanes.
+  void hand_over(const std::vector<stencil::SameValue>& values, int points) {
+    for (const auto& v : values) handed_[v.node] = {v.as, v.dx}, bases_.insert(v.as);
+    points_ = points;
+  }
   /// Types, constants and reaches: what stencil_text() says of them.
   std::string head() const;
   /// The name of node `at` for the point (dz, dy, dx) from the one at hand; statements are printed at its first use.
@@ -51,6 +59,8 @@ class StencilPrinter {
     int v = -1, lag = 0;
   };
   Known number(int at, int dy, int dx, int dz);
+  Known from_lane(int at, int dy, int dx, int dz);
+  int printed(const std::string& text, bool uniform, const char* type);
   /// Its name `planes` planes after it was computed.
   std::string name(Known value, int planes = 0);
   std::string expression(const stencil::Node& n, int dy, int dx, int dz, const std::string& a,
@@ -73,6 +83,9 @@ class StencilPrinter {
   std::vector<Printed> values_;
   std::map<std::tuple<int, int, int, int>, Known> known_;
   std::map<std::string, int> printed_;
+  std::map<int, std::pair<int, int>> handed_;
+  std::set<int> bases_;
+  int points_ = 1;
 };
 
 }  // namespace spinloom::cuda

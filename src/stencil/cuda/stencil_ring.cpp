@@ -38,6 +38,8 @@ class RingPrinter {
       tile.right = std::max(tile.right, x - s.points + 1);
       return fmt::format("{} {} {} {}", r, z, y, x);
     });
+    scout.hand_over(s.handed, s.points);
+    printer_.hand_over(s.handed, s.points);
     for (const Output& o : d.outputs)
       for (int y = 0; y < s.rows; ++y)
         for (int x = 0; x < s.points; ++x) scout.value(o.root, y, x);
@@ -71,12 +73,13 @@ class RingPrinter {
         "Index z1, int lane) {{\n"
         "  const int x0 = tile_x0 + threadIdx.x * {0}, y0 = tile_y0 + threadIdx.y * {1};\n"
         "  const Real* const p = (const Real*)w.params;\n"
-        "  const int planes = (int)(z1 - z0), here = max(0, (int)w.nx - x0);\n"
+        "  const int planes = (int)(z1 - z0), here = {3}max(0, (int)w.nx - x0);\n"
         "  const bool is_whole = here >= {0} && y0 + {1} <= (int)w.ny;\n"
         "  constexpr int slots = {2};\n"
         "  extern __shared__ __align__(128) unsigned char shared[];\n"
         "  Ring<slots>& ring = *(Ring<slots>*)shared;\n",
-        s_.points, s_.rows, slots());
+        s_.points, s_.rows, slots(),
+        s_.edge > 0 ? fmt::format("lane < {} || lane >= {} ? 0 : ", s_.edge, 32 - s_.edge) : "");
     if (is_narrow())
       all += fmt::format(
           "  const int near = lane == 31 ? {0} : -1 - lane * {0};  // for all lanes but the last what the "
@@ -213,8 +216,10 @@ class RingPrinter {
 MarchKernel ring_kernel(const Definition& definition, StencilNumbers numbers, const MarchShape& s) {
   RingPrinter printer(definition, numbers, s);
   const std::string text = printer.print();
-  return {&stencil_instance(stencil_ring_source, definition, text, march_constants(s), 90),
-          printer.shared_bytes(), printer.boxes(), printer.word_bytes()};
+  std::vector<std::string> constants = march_constants(s);
+  constants.push_back(fmt::format("EDGE={}", s.edge * s.points));
+  return {&stencil_instance(stencil_ring_source, definition, text, constants, 90), printer.shared_bytes(),
+          printer.boxes(), printer.word_bytes()};
 }
 
 }  // namespace spinloom::cuda

@@ -78,12 +78,14 @@ struct Ring {
 #endif
 extern "C" __global__ void BOUNDS ring(const __grid_constant__ StencilWork w, const __grid_constant__ Boxes b, Index depth,
                                        int band) {
-  const int tiles_x = (int)((w.nx + BLOCK_X * POINTS - 1) / (BLOCK_X * POINTS));
+  // The points of EDGE at either end of a row are other blocks', computed here for what goes from lane to lane.
+  constexpr int columns = BLOCK_X * POINTS - 2 * EDGE;
+  const int tiles_x = (int)((w.nx + columns - 1) / columns);
   const int tiles_z = (int)((w.nz + depth - 1) / depth);
   // Blocks go through x, then `band` tiles along y, then z.
   const int tile = blockIdx.x / tiles_x, layer = tile / band;
   const int y0 = (layer / tiles_z * band + tile % band) * BLOCK_Y * ROWS;
   const Index z0 = layer % tiles_z * depth;
   if (y0 < (int)w.ny)
-    march_planes(w, b, blockIdx.x % tiles_x * BLOCK_X * POINTS, y0, z0, min(z0 + depth, w.nz), threadIdx.x % 32);
+    march_planes(w, b, (int)(blockIdx.x % tiles_x) * columns - EDGE, y0, z0, min(z0 + depth, w.nz), threadIdx.x % 32);
 }

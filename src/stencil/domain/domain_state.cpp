@@ -21,6 +21,14 @@ std::vector<FieldGrids<T>> stored_of(const std::vector<DomainFields<T>>& fields)
   return grids;
 }
 
+void check_schedule(const Schedule& schedule) {
+  if (!schedule.fused.empty())
+    throw ArgumentError(
+        fmt::format("'{}': what a part's passes keep to themselves its neighbours would need; shared grids "
+                    "take cuda separate",
+                    to_string(schedule)));
+}
+
 /// What the whole problem, split or not, must have: one rank and many refuse the same.
 template <class T>
 void check_whole(const Domain& domain, const std::vector<Kernel<T>>& chain,
@@ -83,7 +91,8 @@ DomainState<T>::DomainState(const std::vector<Kernel<T>>& chain, const std::vect
                             const Schedule& schedule, Exchanging how)
     : domain(first_of(fields).domain()),
       part(domain.part()),
-      inner((check_whole(domain, chain, fields), chain), stored_of(fields), schedule),
+      inner((check_whole(domain, chain, fields), check_schedule(schedule), chain), stored_of(fields),
+            schedule),
       exchanging(how) {
   Plan<T>& plan = inner.plan;
   // Colours are those of the whole grid.

@@ -1,0 +1,257 @@
+#include "stencil/chain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "spinloom/core/error.hpp"
+
+namespace spinloom::stencil {
+namespace {
+
+struct Place {
+  Index z = 0, y = 0, x = 0;
+  Index& operator[](std::size_t axis) { return axis == 0 ? z : axis == 1 ? y : x; }
+  Index operator[](std::size_t axis) const { return axis == 0 ? z : axis == 1 ? y : x; }
+};
+
+/// Writes one stencil out of several.
+class Joiner {
+ public:
+  Joiner(const std::vector<Definition>& chain, const Link& link, const GridLayout* layout,
+         const std::vector<Boundaries>* faces, const NearFace& near)
+      : chain_(chain), link_(link), layout_(layout), faces_(faces), near_(near) {}
+
+  short emit(int kernel, int at, const Place& p) {
+    const auto key = std::tuple(kernel, at, p.z, p.y, p.x);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    const Node& from = chain_[static_cast<std::size_t>(kernel)].code[static_cast<std::size_t>(at)];
+    Node n = from;
+    if (n.op == Op::shifted) return known_[key] = emit(kernel, n.a, {p.z, p.y, p.x + n.x});
+    if (n.op == Op::access) return known_[key] = read(kernel, n.field, {p.z + n.z, p.y + n.y, p.x + n.x});
+    for (short Node::*operand : {&Node::a, &Node::b, &Node::c})
+      if (n.*operand >= 0) n.*operand = emit(kernel, n.*operand, p);
+    return known_[key] = add(n);
+  }
+
+  bool is_too_much() const { return too_much_; }
+  Joined take() { return std::move(joined_); }
+
+ private:
+  short add(const Node& n) {
+    auto& code = joined_.definition.code;
+    const auto found = std::find(code.begin(), code.end(), n);
+    if (found != code.end()) return static_cast<short>(found - code.begin());
+    too_much_ |= code.size() > 4 * max_joined_operations;
+    if (too_much_) return 0;
+    code.push_back(n);
+    return static_cast<short>(code.size() - 1);
+  }
+
+  short read(int kernel, int field, Place p) {
+    const int writer = writer_of(chain_, link_.begin, kernel, field);
+    if (writer < 0) return access(field, p, false);
+    double added = 0;
+    if (layout_ != nullptr) {
+      const std::size_t axis = static_cast<std::size_t>(near_.axis);
+      const Index at = near_.at + p[axis], n = layout_->n[axis];
+      if (at < 0 || at >= n) {
+        const Boundaries& b = (*faces_)[static_cast<std::size_t>(field)];
+        const HaloCell c = halo_cell(at, n, b.low[axis], b.high[axis]);
+        if (c.kind == HaloCell::Kind::value) return number(c.add);
+        p[axis] += c.source - at;
+        if (c.source < 0 || c.source >= n) return sum(access(field, p, true), c.add);
+        added = c.add;
+      }
+    } else {
+      for (std::size_t a = 0; a < 3; ++a) {
+        joined_.low[a] = std::max(joined_.low[a], static_cast<int>(-p[a]));
+        joined_.high[a] = std::max(joined_.high[a], static_cast<int>(p[a]));
+      }
+    }
+    const Definition& d = chain_[static_cast<std::size_t>(writer)];
+    for (const Output& o : d.outputs)
+      if (o.field == field) {
+        const short value = emit(writer, o.root, p);
+        if (layout_ == nullptr && p.x != 0) hand_over(value, emit(writer, o.root, {p.z, p.y, 0}), p.x);
+        return sum(value, added);
+      }
+    return 0;
+  }
+  void hand_over(short node, short as, Index dx) {
+    // One of them is always what the other one stands for, never both.
+    for (const SameValue& s : joined_.handed)
+      if (s.node == node || s.as == node || s.node == as) return;
+    const Op op = joined_.definition.code.empty() ? Op::access
+                                                  : joined_.definition.code[static_cast<std::size_t>(as)].op;
+    if (node != as && op != Op::access && op != Op::literal && op != Op::param)
+      joined_.handed.push_back({node, as, static_cast<int>(dx)});
+  }
+  short number(double value) {
+    Node n;
+    n.value = value;
+    return add(n);
+  }
+  short sum(short value, double added) {
+    if (added == 0) return value;
+    Node n;
+    n.op = Op::add;
+    n.a = value;
+    n.b = number(added);
+    return add(n);
+  }
+  short access(int field, Place p, bool is_outside) {
+    ChainSource s;
+    s.field = field;
+    s.is_outside = is_outside;
+    if (layout_ != nullptr) {  // an end that is far is near from a period away
+      const std::size_t axis = static_cast<std::size_t>(near_.axis);
+      const Index n = layout_->n[axis];
+      while (p[axis] > n / 2) p[axis] -= n, ++s.periods[axis];
+      while (p[axis] < -n / 2) p[axis] += n, --s.periods[axis];
+    }
+    for (std::size_t a = 0; a < 3; ++a) too_much_ |= p[a] > max_joined_reach || p[a] < -max_joined_reach;
+    auto& all = joined_.sources;
+    auto found = std::find(all.begin(), all.end(), s);
+    if (found == all.end()) found = all.insert(all.end(), s);
+    too_much_ |= all.size() > max_reads - 1;
+    Node n;
+    n.op = Op::access;
+    n.field = static_cast<short>(found - all.begin());
+    n.z = static_cast<short>(p.z);
+    n.y = static_cast<short>(p.y);
+    n.x = static_cast<short>(p.x);
+    return add(n);
+  }
+
+  const std::vector<Definition>& chain_;
+  Link link_;
+  const GridLayout* layout_;
+  const std::vector<Boundaries>* faces_;
+  NearFace near_;
+  Joined joined_;
+  bool too_much_ = false;
+  std::map<std::tuple<int, int, Index, Index, Index>, short> known_;
+};
+
+}  // namespace
+
+int writer_of(const std::vector<Definition>& chain, int begin, int before, int field) {
+  for (int k = before - 1; k >= begin; --k)
+    if (chain[static_cast<std::size_t>(k)].view().writes(field)) return k;
+  return -1;
+}
+
+std::vector<LinkOutput> outputs_of(const std::vector<Definition>& chain, const std::vector<Link>& links,
+                                   std::size_t which) {
+  const Link link = links[which];
+  std::vector<LinkOutput> all;
+  const auto reads = [&](int kernel, int field) {
+    return chain[static_cast<std::size_t>(kernel)].view().reads(field, TimeLevel::current);
+  };
+  /// Whether links read the values that a field has before their first stencil writes it.
+  const auto starts_from = [&](const Link& l, int field) {
+    for (int k = l.begin; k < l.end; ++k)
+      if (reads(k, field) && writer_of(chain, l.begin, k, field) < 0) return true;
+    return false;
+  };
+  for (int f = 0; f < max_fields; ++f) {
+    LinkOutput o;
+    o.field = f;
+    o.kernel = writer_of(chain, link.begin, link.end, f);
+    if (o.kernel < 0) continue;
+    for (const Output& out : chain[static_cast<std::size_t>(o.kernel)].outputs)
+      if (out.field == f) o.root = out.root;
+    o.turns = starts_from(link, f);
+    // Round the step from here on, until somebody reads it or writes it anew.
+    bool overwritten = false;
+    for (std::size_t l = 1; l <= links.size() && !o.is_read && !overwritten; ++l) {
+      const Link& next = links[(which + l) % links.size()];
+      o.is_read = starts_from(next, f);
+      overwritten = writer_of(chain, next.begin, next.end, f) >= 0;
+    }
+    bool is_used = false, is_last = true;
+    for (int k = o.kernel + 1; k < link.end; ++k) is_used |= reads(k, f);
+    for (std::size_t l = which + 1; l < links.size(); ++l)
+      is_last &= writer_of(chain, links[l].begin, links[l].end, f) < 0;
+    o.is_scratch = !o.is_read && is_used;
+    if (o.is_read || is_last) all.push_back(o);  // else a later link of the step writes it anew
+  }
+  return all;
+}
+
+std::optional<Joined> joined(const std::vector<Definition>& chain, const Link& link,
+                             const std::vector<LinkOutput>& outputs, const GridLayout* layout,
+                             const std::vector<Boundaries>* faces, const NearFace& near) {
+  Joiner joiner(chain, link, layout, faces, near);
+  std::vector<Output> roots;
+  for (const LinkOutput& o : outputs)
+    roots.push_back({static_cast<short>(o.field), joiner.emit(o.kernel, o.root, {}), Target::next});
+  if (joiner.is_too_much()) return std::nullopt;
+  Joined j = joiner.take();
+  j.definition.outputs = std::move(roots);
+  j.definition.rank = chain[static_cast<std::size_t>(link.begin)].rank;
+  for (int k = link.begin; k < link.end; ++k)
+    j.definition.name += (k > link.begin ? " then " : "") + chain[static_cast<std::size_t>(k)].name;
+  if (j.definition.view().flops() > max_joined_operations && link.size() > 1) return std::nullopt;
+  return j;
+}
+
+std::optional<std::string> why_not_joined(const std::vector<Definition>& chain) {
+  for (const Definition& d : chain) {
+    const ProgramView p = d.view();
+    if (p.red_black) return fmt::format("fused: {} changes one colour after the other in place", d.name);
+    if (p.reduction_count > 0)
+      return fmt::format("fused: the sums of {} are taken of all points of one stencil", d.name);
+    for (const Node& n : d.code)
+      if (n.op == Op::access && n.level == TimeLevel::previous)
+        return fmt::format("fused: {} reads prev(u), the array that a pass writes", d.name);
+  }
+  if (chain.size() < 2)
+    return "fused: one stencil is no chain; cuda overlapped takes several steps in one pass";
+  return std::nullopt;
+}
+
+std::vector<Link> cut(const std::vector<Definition>& chain, const std::vector<int>& sizes) {
+  if (const auto why = why_not_joined(chain)) throw ArgumentError(*why);
+  std::vector<Link> links;
+  const auto fits = [&](const Link& link) {
+    return link.size() == 1 || joined(chain, link, outputs_of(chain, {link}, 0)).has_value();
+  };
+  const int count = static_cast<int>(chain.size());
+  const bool is_choice = sizes.size() == 1 && sizes[0] == 0;
+  if (is_choice) {
+    for (int k = 0; k < count; ++k)
+      if (!links.empty() && fits({links.back().begin, k + 1}))
+        links.back().end = k + 1;
+      else
+        links.push_back({k, k + 1});
+    if (static_cast<int>(links.size()) == count)
+      throw ArgumentError(fmt::format(
+          "fused: no two stencils of the chain become one of up to {} operations that reaches up to {} cells",
+          max_joined_operations, max_joined_reach));
+    return links;
+  }
+  int begin = 0;
+  for (const int size : sizes) {
+    links.push_back({begin, begin + size});
+    begin += size;
+  }
+  if (begin != count || std::any_of(sizes.begin(), sizes.end(), [](int s) { return s < 1; }))
+    throw ArgumentError(
+        fmt::format("fused={}: the numbers of stencils that passes take add up to {}, the chain has {}",
+                    fmt::join(sizes, "+"), begin, count));
+  for (const Link& link : links)
+    if (!fits(link))
+      throw ArgumentError(fmt::format(
+          "fused: {} to {} of the chain become a stencil of more than {} operations, or one that reaches "
+          "further "
+          "than {} cells",
+          chain[static_cast<std::size_t>(link.begin)].name,
+          chain[static_cast<std::size_t>(link.end) - 1].name, max_joined_operations, max_joined_reach));
+  return links;
+}
+
+}  // namespace spinloom::stencil

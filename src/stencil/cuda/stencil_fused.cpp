@@ -1,0 +1,267 @@
+#include "stencil/cuda/stencil_fused.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "runtime/cuda/kernel.hpp"
+#include "runtime/cuda/memory_pool.hpp"
+#include "spinloom/core/error.hpp"
+#include "spinloom/runtime/memory.hpp"
+#include "spinloom/stencil/half.hpp"
+#include "stencil/cuda/stencil_choice.hpp"
+#include "stencil/cuda/stencil_engine.hpp"
+
+namespace spinloom::cuda {
+
+extern const KernelSource stencil_gather_source;
+
+using namespace stencil;
+
+namespace {
+
+/// Parameters as kernels take them.
+template <class T>
+void put_params(const std::vector<double>& from, unsigned char* to) {
+  for (std::size_t p = 0; p < from.size(); ++p) {
+    const auto value = static_cast<real_of<T>>(from[p]);
+    std::memcpy(to + p * sizeof value, &value, sizeof value);
+  }
+}
+
+}  // namespace
+
+template <class T>
+FusedChain<T>::FusedChain(Context& context, const Plan<T>& plan) : context_(context), plan_(plan) {
+  for (const auto& k : plan.chain) chain_.push_back(*k.definition);
+  links_ = cut(chain_, plan.schedule.fused);
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    std::vector<LinkOutput> last, pass;
+    for (const LinkOutput& o : outputs_of(chain_, links_, l)) {
+      if (o.is_read) pass.push_back(o);
+      if (!(o.is_scratch && plan.schedule.scratch)) last.push_back(o);
+    }
+    Stage stage;
+    const bool differ = last.size() != pass.size();
+    stage.pass = variant(l, std::move(pass));
+    if (differ) stage.last = variant(l, std::move(last));
+    stages_.push_back(std::move(stage));
+  }
+}
+
+template <class T>
+FusedChain<T>::~FusedChain() = default;
+
+template <class T>
+std::unique_ptr<typename FusedChain<T>::Variant> FusedChain<T>::variant(
+    std::size_t l, std::vector<LinkOutput> outputs) const {
+  auto made = std::make_unique<Variant>();
+  Variant& v = *made;
+  v.outputs = std::move(outputs);
+  if (v.outputs.empty()) return made;
+  auto j = joined(chain_, links_[l], v.outputs);
+  if (!j) throw ArgumentError("fused: the chain's stencils are too much for one");  // cut() has seen to it
+  // Fields keep their numbers here.
+  for (Node& n : j->definition.code)
+    if (n.op == Op::access) n.field = static_cast<short>(j->sources[static_cast<std::size_t>(n.field)].field);
+  std::copy_n(j->low, 3, v.low);
+  std::copy_n(j->high, 3, v.high);
+  const bool has_rim = std::any_of(v.low, v.low + 3, [](int d) { return d > 0; }) ||
+                       std::any_of(v.high, v.high + 3, [](int d) { return d > 0; });
+  if (has_rim) v.rim = &rim_instance(chain_, links_[l], v.outputs, stencil_numbers<T>());
+  // Rows begin where they do, for the sake of whole packs: what is wrong there the rim's kernel writes anew.
+  Plan<T>& p = v.inner;
+  p.layout = plan_.layout;
+  v.has_inner = true;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const Index low = a == 2 ? 0 : v.low[a];
+    p.layout.n[a] -= low + v.high[a];
+    p.layout.halo.low[a] += low;
+    p.layout.halo.high[a] += v.high[a];
+    v.has_inner &= plan_.layout.n[a] > v.low[a] + v.high[a];
+  }
+  if (!v.has_inner) return made;
+  p.schedule = plan_.schedule;
+  p.schedule.fused.clear();
+  p.schedule.scratch = false;
+  Kernel<T> kernel;
+  kernel.definition = std::make_shared<const Definition>(std::move(j->definition));
+  if (p.schedule.kind == Schedule::Kind::cuda)
+    p.schedule = fused_schedule(kernel.view(), sizeof(T), p.layout, context_.facts());
+  p.chain = {kernel};
+  p.handed = j->handed;
+  p.handed_reach = std::max(v.low[2], v.high[2]);
+  p.levels = {{0, 0}};
+  p.flips = {std::vector<char>(plan_.fields.size(), 0)};
+  p.flips_per_step.assign(plan_.fields.size(), 0);
+  p.fields.resize(plan_.fields.size());
+  p.params = plan_.params;
+  p.reach = {kernel.view().reach()};
+  p.reads.emplace_back();
+  Read list[max_reads];
+  const int count = kernel.view().list_reads(list);
+  for (int r = 0; r < count; ++r) p.reads[0].push_back({list[r], 0});
+  v.engine = std::make_unique<StencilEngine<T>>(p);
+  return made;
+}
+
+/// One kernel for each distance from each face, where rules lead along one axis alone.
+template <class T>
+void FusedChain<T>::prepare_faces(Variant& v, const Link& link) const {
+  v.faces.clear();
+  if (v.rim == nullptr || !v.has_inner || !std::is_same_v<T, real_of<T>>) return;
+  std::vector<const KernelInstance*> instances;
+  for (int axis = 0; axis < 3; ++axis)
+    for (int d = 0; d < v.low[axis] + v.high[axis]; ++d) {
+      const Index n = plan_.layout.n[static_cast<std::size_t>(axis)];
+      typename Variant::Face face;
+      face.near = {axis, d < v.low[axis] ? d : n - v.high[axis] + (d - v.low[axis])};
+      const auto j = joined(chain_, link, v.outputs, &plan_.layout, &faces_, face.near);
+      if (!j) {
+        v.faces.clear();
+        return;
+      }
+      face.sources = j->sources;
+      Read list[max_reads];
+      const int count = j->definition.view().list_reads(list);
+      face.reads.assign(list, list + count);
+      if (axis == 2) face.block_x = 1, face.block_y = 128;
+      face.instance = &stencil_instance(
+          stencil_gather_source, j->definition, stencil_numbers<T>(),
+          {fmt::format("BLOCK_X={}", face.block_x), fmt::format("BLOCK_Y={}", face.block_y)});
+      instances.push_back(face.instance);
+      v.faces.push_back(std::move(face));
+    }
+  context_.modules().prepare(instances);
+}
+
+template <class T>
+void FusedChain<T>::start() {
+  std::vector<Boundaries> faces;
+  for (const auto& f : plan_.fields) faces.push_back(f.boundaries);
+  if (rules_ && faces == faces_) return;
+  faces_ = std::move(faces);
+  const std::vector<RimRule> rules = rim_rules(plan_.layout, faces_);
+  const std::size_t bytes = rules.size() * sizeof(RimRule);
+  rules_ = context_.memory().allocate(bytes);
+  copy_bytes(rules_.get(), plan_.layout.device, reinterpret_cast<const std::byte*>(rules.data()), Device{},
+             bytes);
+  for (std::size_t l = 0; l < links_.size(); ++l)
+    for (const auto& v : {stages_[l].pass.get(), stages_[l].last.get()})
+      if (v != nullptr) prepare_faces(*v, links_[l]);
+}
+
+template <class T>
+void FusedChain<T>::run(Variant& v, const std::vector<Arrays>& arrays) const {
+  const GridLayout& g = plan_.layout;
+  const auto written = [&](const LinkOutput& o) {
+    const Arrays& a = arrays[static_cast<std::size_t>(o.field)];
+    return o.turns ? a.other : a.now;
+  };
+  if (v.has_inner) {
+    const Index offset = v.low[0] * g.plane_stride + v.low[1] * g.row_stride;
+    for (std::size_t f = 0; f < arrays.size(); ++f) {
+      auto& field = v.inner.fields[f];
+      field.swaps = true;
+      field.origin[0] = arrays[f].now + offset;
+      for (const LinkOutput& o : v.outputs)
+        if (o.field == static_cast<int>(f)) field.origin[1] = written(o) + offset;
+    }
+    v.inner.params = plan_.params;
+    v.engine->compute(0, {{}, v.inner.layout.n});
+  }
+  if (v.rim == nullptr) return;
+  RimWork w;
+  for (std::size_t f = 0; f < arrays.size(); ++f) w.field[f] = arrays[f].now;
+  for (const LinkOutput& o : v.outputs) w.out[o.field] = written(o);
+  w.rules = reinterpret_cast<const RimRule*>(rules_.get());
+  w.row = g.row_stride;
+  w.plane = g.plane_stride;
+  std::copy_n(g.n.begin(), 3, w.n);
+  std::copy_n(v.low, 3, w.low);
+  std::copy_n(v.high, 3, w.high);
+  put_params<T>(plan_.params, w.params);
+  constexpr int whole[3][3] = {{1, 0, 0}, {2, 1, 0}, {2, 2, 1}},
+                edges[3][3] = {{1, 1, 0}, {1, 2, 1}, {2, 1, 1}};
+  w.regions = v.has_inner ? 3 : 1;
+  if (v.has_inner) std::memcpy(w.parts, v.faces.empty() ? whole : edges, sizeof whole);
+  Index points = 0;
+  for (int r = 0; r < w.regions; ++r) {
+    Index count = 1;
+    for (std::size_t a = 0; a < 3; ++a) {
+      const int rim = w.low[a] + w.high[a];
+      count *= w.parts[r][a] == 0 ? g.n[a] : w.parts[r][a] == 1 ? rim : g.n[a] - rim;
+    }
+    points += count;
+  }
+  if (points > 0) launch(context_, *v.rim, "rim", {static_cast<unsigned>((points + 127) / 128)}, {128}, 0, w);
+  run_faces(v, arrays);
+}
+
+template <class T>
+void FusedChain<T>::run_faces(const Variant& v, const std::vector<Arrays>& arrays) const {
+  const GridLayout& g = plan_.layout;
+  for (const auto& face : v.faces) {
+    StencilWork w;
+    Box box;
+    for (int a = 0; a < 3; ++a) {
+      const std::size_t s = static_cast<std::size_t>(a);
+      box.begin[s] = a == face.near.axis ? face.near.at : v.low[a];
+      box.end[s] = a == face.near.axis ? face.near.at + 1 : g.n[s] - v.high[a];
+    }
+    const Index offset = box.begin[0] * g.plane_stride + box.begin[1] * g.row_stride + box.begin[2];
+    for (std::size_t r = 0; r < face.reads.size(); ++r) {
+      const ChainSource& s = face.sources[static_cast<std::size_t>(face.reads[r].field)];
+      w.in[r] = arrays[static_cast<std::size_t>(s.field)].now + offset +
+                s.periods[0] * g.n[0] * g.plane_stride + s.periods[1] * g.n[1] * g.row_stride +
+                s.periods[2] * g.n[2];
+    }
+    for (std::size_t o = 0; o < v.outputs.size(); ++o) {
+      const Arrays& a = arrays[static_cast<std::size_t>(v.outputs[o].field)];
+      w.out[o] = (v.outputs[o].turns ? a.other : a.now) + offset;
+    }
+    w.row = g.row_stride;
+    w.plane = g.plane_stride;
+    w.nz = box.end[0] - box.begin[0];
+    w.ny = box.end[1] - box.begin[1];
+    w.nx = box.end[2] - box.begin[2];
+    put_params<T>(plan_.params, w.params);
+    const Index blocks =
+        ((w.nx + face.block_x - 1) / face.block_x) * ((w.nz * w.ny + face.block_y - 1) / face.block_y);
+    launch(context_, *face.instance, "gather", {static_cast<unsigned>(blocks)},
+           {static_cast<unsigned>(face.block_x), static_cast<unsigned>(face.block_y)}, 0, w);
+  }
+}
+
+template <class T>
+std::vector<char> FusedChain<T>::advance(Index steps, bool ends_run,
+                                         const std::vector<DeviceHalo<T>>& halos) {
+  std::vector<Arrays> arrays;
+  for (const auto& f : plan_.fields) arrays.push_back({f.origin[0], f.origin[1]});
+  for (Index step = 0; step < steps; ++step)
+    for (Stage& stage : stages_) {
+      Variant& v = ends_run && step == steps - 1 && stage.last ? *stage.last : *stage.pass;
+      if (v.outputs.empty()) continue;
+      run(v, arrays);
+      for (const LinkOutput& o : v.outputs) {
+        Arrays& a = arrays[static_cast<std::size_t>(o.field)];
+        if (o.turns) std::swap(a.now, a.other);
+        const std::size_t f = static_cast<std::size_t>(o.field);
+        if (o.is_read && plan_.fields[f].is_read_around && halos[f].moves()) halos[f].follow(a.now);
+      }
+    }
+  std::vector<char> turned;
+  for (std::size_t f = 0; f < arrays.size(); ++f)
+    turned.push_back(arrays[f].now != plan_.fields[f].origin[0]);
+  return turned;
+}
+
+template class FusedChain<float>;
+template class FusedChain<double>;
+template class FusedChain<cfloat>;
+template class FusedChain<cdouble>;
+template class FusedChain<Half>;
+
+}  // namespace spinloom::cuda
