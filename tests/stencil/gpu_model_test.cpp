@@ -102,7 +102,8 @@ TEST(StencilGpuModel, ARingFetchesWholeBoxes) {
 
 TEST(StencilGpuModel, OverlappedTilesReadAndComputeTheirRims) {
   // 128 columns x 32 rows with 4 steps keep 120 x 24: 9 x 43 tiles. Two planes of rims on each side of a block's depth.
-  const GpuPrediction p = predict_gpu_traffic(input_of<float>("7-point", cube, "cuda overlapped"));
+  const GpuPrediction p =
+      predict_gpu_traffic(input_of<float>("7-point", cube, "cuda overlapped steps=4 block=128x32"));
   const GpuStage& s = p.stages[0];
   EXPECT_EQ(s.block[1], 32);
   EXPECT_EQ(s.block[2], 128);
