@@ -49,7 +49,7 @@ const std::vector<Chain>& chains() {
         "p1); next(u3) = u3(0,0,0) - min(max(u3(0,0,0), -p1), p1)",
         step},
        2,
-       {"cuda fused", "cuda fused scratch"}},
+       {"cuda fused", "cuda fused scratch", "cuda fused tile block=32x4 rows=1 depth=2 shuffle"}},
       // The same by the gradient's length: a root and three quotients a point.
       {"chain-length",
        {gradient,

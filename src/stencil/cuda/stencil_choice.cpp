@@ -50,7 +50,13 @@ Schedule fused_schedule(const ProgramView& p, Index element_bytes, const GridLay
                         const DeviceFacts& facts) {
   if (why_no_march(p) || g.plane_stride >= (Index{1} << 31) || g.rank == 2)
     return chosen_schedule(p, element_bytes, g, facts);
-  if (ring_fits(p, 16, 3, facts)) return parse_schedule("cuda ring rows=4 block=32x4 ahead=2 shuffle");
+  // Roots and quotients have branches, which leave little to do at once within a thread: more threads with fewer points.
+  bool has_slow = false;
+  for (int n = 0; n < p.count; ++n) has_slow |= p.code[n].op == Op::sqrt || p.code[n].op == Op::div;
+  if (ring_fits(p, 16, 3, facts))
+    return parse_schedule(element_bytes > 4 ? "cuda ring rows=2 block=32x8 ahead=2 shuffle"
+                          : has_slow        ? "cuda ring rows=2 points=2 block=32x8 ahead=2 shuffle"
+                                            : "cuda ring rows=2 block=32x8 ahead=2 unroll=4 shuffle");
   return parse_schedule("cuda tile block=32x4 rows=2 depth=2 shuffle");
 }
 

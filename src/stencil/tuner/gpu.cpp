@@ -35,9 +35,9 @@ std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const
   for (const char* text : {"", " steps=8 block=64x1", " steps=8 block=256x1", " steps=4 block=128x1"})
     if (is_2d) add(std::string("cuda overlapped") + text);
   if (chain.size() > 1)
-    for (const char* text : {"separate", "fused", "fused ring rows=2 block=32x8 ahead=2 shuffle",
-                             "fused ring rows=4 points=2 block=32x8 ahead=2 shuffle",
-                             "fused tile block=32x4 rows=2 depth=2 shuffle"})
+    for (const char* text :
+         {"separate", "fused", "fused ring rows=2 block=32x8 ahead=2 unroll=4 shuffle",
+          "fused ring rows=4 block=32x4 ahead=2 shuffle", "fused tile block=32x4 rows=1 depth=2 shuffle"})
       add(std::string("cuda ") + text);
   add("cuda gather");
   return found;
