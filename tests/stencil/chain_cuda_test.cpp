@@ -210,9 +210,14 @@ TEST(ChainCudaKernels, CompileForEveryArchitecture) {
   shape.rows = 2;
   shape.ring = true;
   shape.handed = j->handed;
-  shape.edge = 1;
-  const auto& ring = *cuda::march_kernel(j->definition, cuda::StencilNumbers::f32, shape).instance;
-  EXPECT_GT(cuda::compile_anew(ring, cuda::architecture_for(90, ring)).size(), 0u);
+  for (const auto& [numbers, points, edge] :
+       {std::tuple{cuda::StencilNumbers::f32, 4, 1}, std::tuple{cuda::StencilNumbers::f64, 2, 1},
+        std::tuple{cuda::StencilNumbers::c64, 1, 2}}) {
+    shape.points = points;
+    shape.edge = edge;
+    const auto& ring = *cuda::march_kernel(j->definition, numbers, shape).instance;
+    EXPECT_GT(cuda::compile_anew(ring, cuda::architecture_for(90, ring)).size(), 0u);
+  }
   std::mt19937 random(5);
   compiles(random_chain(random, 2, 2), cuda::StencilNumbers::f32, 90);
 }
