@@ -27,11 +27,12 @@ struct GpuMachine {
 /// Errors   BackendUnavailable where there is no such GPU
 GpuMachine describe_gpu(Device device);
 /// The same with rates, in some hundredths of a second once their kernels are compiled. Takes 2 GiB of the GPU's memory, or
-/// 1 where there are less than 4 free.
+/// half of what is free.
+///
+/// Errors   BackendUnavailable as above; DeviceError where there is no room
 GpuMachine measure_gpu(Device device);
 
-/// Of a GPU's memory by the driver's copy [bytes/s], read and written; needs no kernel. Takes 2 GiB of its memory, or
-/// 512 MiB where there are less than 4 free.
+/// Of a GPU's memory by the driver's copy [bytes/s], read and written; needs no kernel. Memory and errors as above.
 double measure_gpu_copy(Device device);
 
 /// What the driver says of a kernel. Zeros: not known.

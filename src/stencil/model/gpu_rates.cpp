@@ -35,6 +35,15 @@ double seconds_of(cuda::Context& context, const std::function<void()>& work) {
   return best;
 }
 
+constexpr Index plane = Index{1} << 20;  // 1024 x 1024 floats
+/// Planes of an array to be copied: 1 GiB, or so that two arrays take no more than half of what is free.
+Index planes_to_copy(const cuda::Context& context) {
+  Index planes = 256;
+  while (planes > 16 && static_cast<std::size_t>(16 * planes * plane) > context.free_memory_bytes())
+    planes /= 2;
+  return planes;
+}
+
 }  // namespace
 
 GpuMachine describe_gpu(Device device) {
@@ -49,8 +58,7 @@ GpuMachine describe_gpu(Device device) {
 }
 
 double measure_gpu_copy(Device device) {
-  const bool is_roomy = cuda::context(device.index).free_memory_bytes() > std::size_t{4} << 30;
-  const auto from = Array<float>::zeros({Index{1} << (is_roomy ? 28 : 26)}, device);
+  const auto from = Array<float>::zeros({planes_to_copy(cuda::context(device.index)) * plane}, device);
   Array<float> to(from.shape(), device);
   cuda::Context& context = cuda::context(device.index);
   double best = 0;
@@ -71,9 +79,7 @@ GpuMachine measure_gpu(Device device) {
   const auto run = [&](const char* name, Index blocks, cuda::Grid block, const auto&... arguments) {
     cuda::launch(context, code, name, {static_cast<unsigned>(blocks)}, block, 0, arguments...);
   };
-  // A plane of 1024 x 1024 floats, 128 or 256 of them.
-  constexpr Index plane = Index{1} << 20;
-  const Index planes = context.free_memory_bytes() > std::size_t{4} << 30 ? 256 : 128;
+  const Index planes = planes_to_copy(context);
   const std::size_t bytes = static_cast<std::size_t>(planes * plane) * sizeof(float);
   const auto from = context.memory().allocate(bytes), to = context.memory().allocate(bytes);
   const void* const a = from.get();
@@ -86,7 +92,8 @@ GpuMachine measure_gpu(Device device) {
   m.copy = moved / seconds_of(context, [&] { copy_bytes(to.get(), device, from.get(), device, bytes); });
   m.in_order = moved / seconds_of(context, [&] { run("copy_in_order", planes * plane / 4096, {256}, a, b); });
   m.marching = moved / seconds_of(context, [&] {
-                 run("copy_marching", Index{8} * 128 * (planes / 128), {32, 8}, a, b, 8, 128, 128);
+                 const int depth = static_cast<int>(std::min<Index>(128, planes));
+                 run("copy_marching", 8 * 128 * (planes / depth), {32, 8}, a, b, 8, 128, depth);
                });
   // A third of the level 2 cache, both arrays together, copied 32 times.
   const Index parts = std::max<Index>(1, m.level2_bytes / 3 / 2 / 16384);
