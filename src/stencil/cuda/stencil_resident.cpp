@@ -18,7 +18,7 @@ using Kind = Boundary::Kind;
 
 namespace {
 
-constexpr int most_delay = 6;
+constexpr int most_delay = 5;
 /// Turns between levels; planes that are put aside where z is periodic.
 int least_delay(bool wraps) { return wraps ? 4 : 3; }
 int kept_aside(bool wraps) { return wraps ? 2 : 0; }
@@ -35,8 +35,8 @@ int levels_for(Index bytes_of_thread) {
 
 std::size_t resident_bytes(const ResidentShape& s, Index element_bytes) {
   const Index of_level =
-      Index{s.delay + 1 + kept_aside(s.wraps)} * s.width() * s.height() + Index{3} * s.around();
-  return static_cast<std::size_t>(of_level * s.levels * element_bytes);
+      Index{s.delay + 2 + kept_aside(s.wraps)} * s.width() * s.height() + Index{4} * s.around();
+  return static_cast<std::size_t>(of_level * s.levels * element_bytes + 160);
 }
 
 ResidentShape resident_shape(const GridLayout& g, const Boundaries& faces, int levels, Index element_bytes,
@@ -58,11 +58,11 @@ ResidentShape resident_shape(const GridLayout& g, const Boundaries& faces, int l
         s.tiles_x = static_cast<int>(x), s.tiles_y = static_cast<int>(y);
         s.levels = levels > 0 ? levels : levels_for(columns * rows * element_bytes);
         // Fewer levels than turns that a plane is under way would leave warps without work.
-        s.levels = static_cast<int>(std::min<Index>(s.levels, (g.n[0] - 1) / least_delay(wraps)));
+        s.levels = static_cast<int>(std::min<Index>(s.levels, (g.n[0] - 2) / least_delay(wraps)));
         if (s.levels < 1 || (levels > 0 && s.levels < levels)) continue;
         const auto fits = [&](int delay) {
           s.delay = delay;
-          return g.n[0] > Index{delay} * s.levels &&
+          return g.n[0] > Index{delay} * s.levels + 1 &&
                  resident_bytes(s, element_bytes) <= facts.shared_memory_bytes;
         };
         while (s.levels > 1 && levels == 0 && !fits(least_delay(wraps))) --s.levels;
@@ -100,9 +100,9 @@ std::optional<std::string> why_not_resident(const std::vector<Definition>& chain
   if (p.reach(evolving.field[0]).radius() > 1 || is_diagonal(p, evolving))
     return refuse("reads more of its field than the six points around one");
   const bool wraps = fields[static_cast<std::size_t>(evolving.field[0])].low[0].kind == Kind::periodic;
-  if (layout.n[0] <= least_delay(wraps))
+  if (layout.n[0] < least_delay(wraps) + 2)
     return refuse(
-        fmt::format("has {} planes here, and more than {} are under way", layout.n[0], least_delay(wraps)));
+        fmt::format("has {} planes here, and more than {} are under way", layout.n[0], least_delay(wraps) + 1));
   return std::nullopt;
 }
 

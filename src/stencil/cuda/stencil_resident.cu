@@ -27,20 +27,47 @@ struct ResidentWork {
 };
 
 constexpr int lanes_x = LANES_X, lanes_y = 32 / LANES_X, tile_x = lanes_x * COLUMNS, tile_y = lanes_y * ROWS;
-constexpr int slots = DELAY + 1, history = 2 * DELAY, rims = 3, early = 2;
+constexpr int slots = DELAY + 2, history = 2 * DELAY, rims = 4;
 // Where z is periodic, a level's planes begin one later than those of the level below, so that the plane before the first
 // one is there; its last two planes then need the first two of the level below again, which are put aside, and so are
 // their rims. All that it reads comes one turn later, and passes are DELAY turns apart.
 constexpr int wrap = periodic_z ? 1 : 0, kept_aside = 2 * wrap;
 // Of a rim or a record: columns at the left and right, rows above and below; as the lanes at the sides have them.
 constexpr int right_side = tile_y, upper_side = 2 * tile_y, lower_side = upper_side + tile_x, around = lower_side + tile_x;
-static_assert(evolving == 1 && DELAY > early + wrap);
+static_assert(evolving == 1 && DELAY >= 3 + wrap && DELAY <= rims + 1);
 static_assert(tile_x * sizeof(Storage) % 16 == 0 && tile_y * sizeof(Storage) % 16 == 0);
 
 struct Shared {
   Storage plane[LEVELS][slots + kept_aside][ROWS][COLUMNS][32];  // what each level reads
   Storage rim[rims][LEVELS][around];
+  unsigned long long brought[rims];  // barriers: what a turn needs from elsewhere has come
+  int done[32];                      // turns of each warp
 };
+
+STENCIL_OP int done_of(const int* count) {
+  int seen;
+  asm volatile("ld.acquire.cta.shared.s32 %0, [%1];" : "=r"(seen) : "r"((unsigned)__cvta_generic_to_shared(count)) : "memory");
+  return seen;
+}
+// Each lane waits for a warp of its own.
+STENCIL_OP void await_warps(const int* counts, int lane, int turns) {
+  while (!__all_sync(0xffffffffu, done_of(counts + lane) >= turns)) continue;
+  __syncwarp();
+}
+STENCIL_OP void begin_barrier(unsigned long long* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(barrier)), "r"(arrivals) : "memory");
+}
+STENCIL_OP void await_barrier(const unsigned long long* barrier, int parity) {
+  asm volatile(
+      "{\n.reg .pred p;\nAGAIN_%=:\nmbarrier.test_wait.parity.shared.b64 p, [%0], %1;\n@!p bra.uni AGAIN_%=;\n}" ::"r"(
+          (unsigned)__cvta_generic_to_shared(barrier)),
+      "r"(parity)
+      : "memory");
+}
+// Once what this thread has fetched so far has come.
+STENCIL_OP void arrive_with_fetches(unsigned long long* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"((unsigned)__cvta_generic_to_shared(barrier)) : "memory");
+}
 
 struct Tile {
   const StencilWork& w;
@@ -53,7 +80,7 @@ struct Tile {
   STENCIL_OP Storage* array(int pass) const {
     return (Storage*)(pass & 1 ? w.out[output_of[0]] : (void*)w.in[read_of[0]]);
   }
-  STENCIL_OP int period() const { return nz + wrap * DELAY; }
+  STENCIL_OP int period() const { return nz + wrap * (DELAY + 1); }
   STENCIL_OP int planes() const { return r.passes * period(); }
   // Where in the grid a level's q-th plane is.
   STENCIL_OP int plane(int level, int q) const {
@@ -93,118 +120,139 @@ struct Tile {
   }
 };
 
-// Brings what turn n reads from elsewhere.
+// Brings what a turn reads from elsewhere. A lane has the same places of every rim, and where they come from, at hand.
 struct Bringer {
+  static constexpr int unit = 16 / sizeof(Storage), units = around / unit;  // of a record, sixteen bytes each
+  static constexpr int packs = (units + 31) / 32, cells = (around + 31) / 32;
   const Tile& tile;
-  const unsigned* watched[4];
-  int neighbour[4];
-  unsigned faces_here;
-  STENCIL_OP Bringer(const Tile& t) : tile(t), faces_here(0) {
+  unsigned faces_here, kept_cells;  // sides that are faces; this lane's cells beside those
+  unsigned seen;                    // turns of the neighbour that this lane watches
+  const unsigned* watched;
+  const Storage* pack[packs];  // in the first level of a neighbour's first record, null at faces
+  int cell[cells], row[ROWS], column[COLUMNS];  // places in a plane
+
+  STENCIL_OP static int side_of(int i) { return i < right_side ? 0 : i < upper_side ? 1 : i < lower_side ? 2 : 3; }
+  STENCIL_OP Bringer(const Tile& t) : tile(t), faces_here(0), kept_cells(0), seen(0) {
 #pragma unroll
-    for (int side = 0; side < 4; ++side) {
-      neighbour[side] = tile.neighbour(side);
+    for (int side = 0; side < 4; ++side)
       if (tile.is_face(side)) faces_here |= 1u << side;
+    watched = tile.lane < 4 && !(faces_here >> tile.lane & 1) ? tile.r.done + tile.neighbour(tile.lane) : nullptr;
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+      const int to = min(tile.lane + 32 * p, units - 1) * unit, side = side_of(to);
+      const int from = side == 0 ? to + tile_y : side == 1 ? to - tile_y : side == 2 ? to + tile_x : to - tile_x;
+      const bool is_there = tile.lane + 32 * p < units && !(faces_here >> side & 1);
+      pack[p] = is_there ? tile.record(tile.neighbour(side), 0) + from : nullptr;
     }
+#pragma unroll
+    for (int c = 0; c < cells; ++c) {
+      const int i = min(tile.lane + 32 * c, around - 1), x0 = tile.bx * tile_x, y0 = tile.by * tile_y;
+      if (tile.lane + 32 * c < around && faces_here >> side_of(i) & 1) kept_cells |= 1u << c;
+      if (i < upper_side) {
+        const int k = i % tile_y;
+        cell[c] = (int)tile.at(0, y0 + k % lanes_y * ROWS + k / lanes_y, i < right_side ? x0 - 1 : x0 + tile_x);
+      } else {
+        const int k = (i - upper_side) % tile_x;
+        cell[c] = (int)tile.at(0, i < lower_side ? y0 - 1 : y0 + tile_y, x0 + k % lanes_x * COLUMNS + k / lanes_x);
+      }
+    }
+    const int corner = (int)tile.at(0, tile.row(), tile.column());
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) row[i] = (int)tile.at(0, tile.row() + i, tile.column());
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) column[j] = (int)tile.at(0, tile.row(), tile.column() + j) - corner;
   }
-  STENCIL_OP void await(int turns) const {
-    const int lane = tile.lane;
-    if (lane < 4 && !(faces_here >> lane & 1)) {
-      const int n = lane == 0 ? neighbour[0] : lane == 1 ? neighbour[1] : lane == 2 ? neighbour[2] : neighbour[3];
-      const unsigned* const count = tile.r.done + n;
-      unsigned seen;
-      do {
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(count) : "memory");
-      } while (seen < (unsigned)turns);
-    }
+  STENCIL_OP void await_neighbours(int turns) {
+    if (watched != nullptr)
+      while ((int)seen < turns) asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(watched) : "memory");
     __syncwarp();
   }
   // The first level's own points, in the q-th plane that it reads.
   STENCIL_OP void plane(int q) const {
-    const int i = q % tile.period();
+    const int pass = q / tile.period(), i = q - pass * tile.period();
     if (q >= tile.planes() || i >= tile.nz) return;
-    const Storage* const from = tile.array(q / tile.period());
-    const int z = tile.plane(-wrap, q);
+    const Storage* const from = tile.array(pass) + tile.plane(-wrap, q) * tile.w.plane;
+    Storage(*const to)[COLUMNS][32] = tile.shared.plane[0][q % slots];
 #pragma unroll
-    for (int k = 0; k < ROWS * COLUMNS; ++k) {
-      const Storage* const point = from + tile.at(z, tile.row() + k / COLUMNS, tile.column() + k % COLUMNS);
-      Storage(*const planes)[ROWS][COLUMNS][32] = tile.shared.plane[0];
-      fetch<sizeof(Storage)>(&planes[q % slots][k / COLUMNS][k % COLUMNS][tile.lane], point);
-      if (i < kept_aside) fetch<sizeof(Storage)>(&planes[slots + i][k / COLUMNS][k % COLUMNS][tile.lane], point);
-    }
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+      for (int c = 0; c < COLUMNS; ++c) {
+        fetch<sizeof(Storage)>(&to[r][c][tile.lane], from + row[r] + column[c]);
+        if (wrap && i < kept_aside)
+          fetch<sizeof(Storage)>(&tile.shared.plane[0][slots + i][r][c][tile.lane], from + row[r] + column[c]);
+      }
   }
-  // Cell i of a rim, in the grid.
-  STENCIL_OP Index cell(int z, int i) const {
-    const int x0 = tile.bx * tile_x, y0 = tile.by * tile_y;
-    if (i < upper_side) {
-      const int k = i % tile_y;
-      return tile.at(z, y0 + k % lanes_y * ROWS + k / lanes_y, i < right_side ? x0 - 1 : x0 + tile_x);
-    }
-    const int k = (i - upper_side) % tile_x;
-    return tile.at(z, i < lower_side ? y0 - 1 : y0 + tile_y, x0 + k % lanes_x * COLUMNS + k / lanes_x);
-  }
-  STENCIL_OP static int side_of(int i) { return i < right_side ? 0 : i < upper_side ? 1 : i < lower_side ? 2 : 3; }
-
-  STENCIL_OP void bring(int n) const {
-    if (n >= tile.turns()) return;
-    if (n >= DELAY) await(n - DELAY + 1 + wrap);
+  STENCIL_OP void bring(int n) {
+    await_neighbours(n - DELAY + 1 + wrap);
     for (int q = n == 0 ? 0 : n + 1 + wrap; q <= n + 1 + wrap; ++q) plane(q);
-    Storage(*const rim)[around] = tile.shared.rim[n % rims];
+    Storage* const rim = tile.shared.rim[n % rims][0];
     // The first level's is in the grid.
-    if (tile.is_at_work(n))
-      for (int i = tile.lane; i < around; i += 32)
-        fetch<sizeof(Storage)>(&rim[0][i], tile.array(n / tile.period()) + cell(tile.plane(0, n), i));
-    // Those of the others are in the neighbours' records, as sixteen bytes each,
-    constexpr int unit = 16 / sizeof(Storage), units = around / unit;
-    const int first = max(1, (n - tile.planes()) / DELAY + 1), end = min(LEVELS, n / DELAY + 1);
-    for (int i = tile.lane; i < (end - first) * units; i += 32) {
-      const int level = first + i / units, to = i % units * unit, side = side_of(to), q = n - DELAY * level;
-      if (faces_here >> side & 1 || !tile.is_at_work(q)) continue;
-      const int from = side == 0 ? to + tile_y : side == 1 ? to - tile_y : side == 2 ? to + tile_x : to - tile_x;
-      const int block = side == 0 ? neighbour[0] : side == 1 ? neighbour[1] : side == 2 ? neighbour[2] : neighbour[3];
-      const Storage* record = tile.record(block, n - DELAY + wrap);
-      if constexpr (wrap)
-        if (q % tile.period() == tile.nz - 1) record = tile.first_record(block, q / tile.period());
-      fetch<16>(&rim[level][to], record + level * around + from);
+    if (tile.is_at_work(n)) {
+      const Storage* const from = tile.array(n / tile.period()) + tile.plane(0, n) * tile.w.plane;
+#pragma unroll
+      for (int c = 0; c < cells; ++c)
+        if (tile.lane + 32 * c < around) fetch<sizeof(Storage)>(&rim[tile.lane + 32 * c], from + cell[c]);
     }
+    // Those of the others are in the neighbours' records,
+    const int end = min(LEVELS, n / DELAY + 1);
+    const Index latest = (n - DELAY + wrap + history) % history * (LEVELS * around);
+    // where the last plane of a pass over a periodic axis has its rim among the first ones,
+    const int last = wrap ? (n + 1 + tile.period() - tile.nz) : 0, pass = wrap ? last / tile.period() - 1 : 0;
+    const int special = wrap ? last % tile.period() : -1;
+    const Index first = (history + (pass & 1)) * (LEVELS * around);
+#pragma unroll
+    for (int level = 1; level < LEVELS; ++level)
+      if (level < end) {
+        const Index there = (wrap && special == level * DELAY ? first : latest) + level * around;
+#pragma unroll
+        for (int p = 0; p < packs; ++p)
+          if (pack[p] != nullptr) fetch<16>(&rim[level * around + (tile.lane + 32 * p) * unit], pack[p] + there);
+      }
     // or outside of the grid, where nothing changes.
     if (faces_here == 0) return;
-    for (int i = tile.lane; i < around; i += 32) {
-      if (!(faces_here >> side_of(i) & 1)) continue;
-      const Index there = cell(0, i);
-      for (int level = first; level < end; ++level)
-        fetch<sizeof(Storage)>(&rim[level][i],
-                               tile.array(0) + there + tile.plane(level, n - DELAY * level) * tile.w.plane);
-    }
+    const int nz = tile.nz, since = n % tile.period();
+    int i = since, z = tile.plane(0, n);  // place in its pass, and plane, of each level
+#pragma unroll
+    for (int level = 1; level < LEVELS; ++level)
+      if (level < end) {
+        i -= DELAY;
+        z += wrap - DELAY;
+        if (i < 0) {
+          i += tile.period();
+          z += wrap ? tile.period() - LEVELS : nz;
+        }
+        while (z < 0) z += nz;
+        while (z >= nz) z -= nz;
+        const Storage* const from = tile.array(0) + z * tile.w.plane;
+#pragma unroll
+        for (int c = 0; c < cells; ++c)
+          if (kept_cells >> c & 1) fetch<sizeof(Storage)>(&rim[level * around + tile.lane + 32 * c], from + cell[c]);
+      }
   }
-  STENCIL_OP void run() const {
-#pragma unroll 1
-    for (int n = 0; n < early; ++n) {
-      bring(n);
-      end_of_fetches();
-    }
-    await_fetches<1>();
-    __syncthreads();
+  STENCIL_OP void run() {
     const int turns = tile.turns();
 #pragma unroll 1
-    for (int k = 0; k < turns; ++k) {
-      bring(k + early);
-      end_of_fetches();
-      await_fetches<1>();
-      __syncthreads();
+    for (int n = 0; n < turns; ++n) {
+      await_warps(tile.shared.done, tile.lane, tile.lane < LEVELS ? n - rims + 1 : 0);
+      bring(n);
+      arrive_with_fetches(&tile.shared.brought[n % rims]);
     }
+    end_of_fetches();
+    await_fetches<0>();
   }
 };
 
 STENCIL_OP void announce(const Tile& tile) {
-  __syncthreads();
   const int turns = tile.turns();
   unsigned* const count = tile.r.done + blockIdx.x;
-#pragma unroll 1
-  for (int k = 0; k < turns; ++k) {
-    __syncthreads();
+  for (int announced = 0; announced < turns;) {
+    const int done = __reduce_min_sync(0xffffffffu, tile.lane < LEVELS ? done_of(tile.shared.done + tile.lane) : turns);
+    __syncwarp();
+    if (done == announced) continue;
+    announced = done;
     if (tile.lane == 0) {
       __threadfence();
-      asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(count), "r"(k + 1) : "memory");
+      asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(count), "r"(done) : "memory");
     }
     __syncwarp();
   }
@@ -215,10 +263,10 @@ struct Level {
   const Tile& tile;
   int level;
   Storage state[3][ROWS][COLUMNS];  // plane below, this one, above: which is which goes round
-  int q, pass, place, z, slot;  // turn of this level, its pass and place there, plane of the grid, what is read
+  int end, pass, place, z, slot;  // of its turns; its pass and place there, plane of the grid, what is read
   unsigned inside;
 
-  STENCIL_OP Level(const Tile& t, int l) : tile(t), level(l), q(-DELAY * l), pass(0), place(0), z(0), slot(0), inside(0) {
+  STENCIL_OP Level(const Tile& t, int l) : tile(t), level(l), end(DELAY * l + t.planes()), pass(0), place(0), z(0), slot(0), inside(0) {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i)
 #pragma unroll
@@ -338,22 +386,25 @@ struct Level {
   }
   template <int turn>
   STENCIL_OP bool go(int k) {
-    if (k == tile.turns()) return false;
-    if (q >= 0 && q < tile.planes()) {
-      if (!wrap || place < tile.nz) advance<turn>(k);
-      slot = later(1);
-      if (++place == tile.period()) {
-        place = 0;
-        ++pass;
-      }
+    if (k == end) return false;
+    // What is read must be there, and what is overwritten have been read.
+    await_warps(tile.shared.done, tile.lane,
+                tile.lane == level - 1   ? k - DELAY + 2 + wrap
+                : tile.lane == level + 1 ? k - 1
+                                         : 0);
+    await_barrier(&tile.shared.brought[k % rims], k / rims & 1);
+    if (!wrap || place < tile.nz) advance<turn>(k);
+    slot = later(1);
+    if (++place == tile.period()) {
+      place = 0;
+      ++pass;
     }
-    ++q;
-    __syncthreads();
+    __syncwarp();
+    if (tile.lane == 0) set_count(&tile.shared.done[level], k + 1 < end ? k + 1 : tile.turns());
     return true;
   }
   STENCIL_OP void run() {
-    __syncthreads();
-    int k = 0;
+    int k = DELAY * level;
 #pragma unroll 1
     while (go<0>(k) && go<1>(k + 1) && go<2>(k + 2)) k += 3;
   }
@@ -374,6 +425,11 @@ extern "C" __global__ void __launch_bounds__(32 * (LEVELS + 2), 1)
                   (int)w.nx,
                   (int)w.ny,
                   (int)w.nz};
+  if (warp == 0) {
+    tile.shared.done[lane] = lane < LEVELS ? DELAY * lane : 0x7fffffff;  // turns before a warp's first one
+    if (lane < rims) begin_barrier(&tile.shared.brought[lane], 32);
+  }
+  __syncthreads();
   if (warp == LEVELS)
     Bringer(tile).run();
   else if (warp == LEVELS + 1)
