@@ -81,9 +81,13 @@ void expect_gather(const Shape& shape) {
 
 TEST(StencilResidentCuda, HasTheBitsOfTheReference) {
   SPINLOOM_NEEDS(gpu);
-  const std::vector<Shape> shapes = {{6, 1, 1}, {7, 3, 5}, {14, 16, 64}, {11, 17, 67}, {70, 41, 132}};
-  expect_reference(builtin_kernels<double>("7-point"), {0.4, 0.1}, shapes, 11);
-  expect_reference(builtin_kernels<float>("7-point"), {0.4, 0.1}, shapes, 11);
+  expect_reference(builtin_kernels<double>("7-point"), {0.4, 0.1}, {{7, 3, 5}, {14, 16, 64}, {70, 41, 132}},
+                   11);
+}
+
+TEST(StencilResidentCuda, HasTheBitsOfTheReferenceInFloat) {
+  SPINLOOM_NEEDS(gpu);
+  expect_reference(builtin_kernels<float>("7-point"), {0.4, 0.1}, {{6, 1, 1}, {27, 50, 96}}, 11);
 }
 
 TEST(StencilResidentCuda, TakesCoefficientsAndGridsThatFillTheChip) {
@@ -146,7 +150,7 @@ TEST(StencilResidentCuda, CompilesWithoutAGpu) {
         cuda::resident_instance(*chain[0].definition, cuda::StencilNumbers::f64, shape, faces);
     EXPECT_GT(cuda::compile_anew(instance, cuda::architecture_for(capability, instance)).size(), 0u);
   };
-  for (const int capability : {80, 90}) expect_code(128, kept, capability);
+  expect_code(128, kept, 90);
   expect_code(191, mirrored, 90);
 }
 

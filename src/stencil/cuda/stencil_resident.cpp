@@ -101,8 +101,8 @@ std::optional<std::string> why_not_resident(const std::vector<Definition>& chain
     return refuse("reads more of its field than the six points around one");
   const bool wraps = fields[static_cast<std::size_t>(evolving.field[0])].low[0].kind == Kind::periodic;
   if (layout.n[0] < least_delay(wraps) + 2)
-    return refuse(
-        fmt::format("has {} planes here, and more than {} are under way", layout.n[0], least_delay(wraps) + 1));
+    return refuse(fmt::format("has {} planes here, and more than {} are under way", layout.n[0],
+                              least_delay(wraps) + 1));
   return std::nullopt;
 }
 
@@ -119,7 +119,7 @@ const KernelInstance& resident_instance(const Definition& definition, StencilNum
                            fmt::format("LEVELS={}", s.levels), fmt::format("LANES_X={}", s.lanes),
                            fmt::format("COLUMNS={}", s.columns), fmt::format("ROWS={}", s.rows),
                            fmt::format("DELAY={}", s.delay), fmt::format("WHOLE={}", s.is_whole ? 1 : 0)},
-                          80);
+                          90);
 }
 
 template <class T>
@@ -129,9 +129,9 @@ ResidentPass<T>::ResidentPass(Context& context, const Plan<T>& plan) : context_(
   const DeviceFacts& facts = context.facts();
   if constexpr (!std::is_same_v<T, float> && !std::is_same_v<T, double>)
     throw ArgumentError("cuda resident: its points are float or double; use cuda or cuda overlapped");
-  if (facts.capability < 80)
-    throw ArgumentError(fmt::format(
-        "cuda resident: {} lacks copies into shared memory that go on meanwhile; use cuda", facts.name));
+  if (facts.capability < 90)
+    throw ArgumentError(
+        fmt::format("cuda resident: {} lacks the bulk copies that it needs; use cuda", facts.name));
   for (const auto& field : plan.fields) faces_.push_back(field.boundaries);
   const EvolvingFields evolving = evolving_fields(d.view());
   read_ = evolving.read[0];
@@ -161,8 +161,11 @@ ResidentPass<T>::ResidentPass(Context& context, const Plan<T>& plan) : context_(
                                  static_cast<std::size_t>((2 * shape_.delay + kept_aside(shape_.wraps)) *
                                                           shape_.levels * shape_.around()) *
                                  sizeof(T));
+  const Index sides = Index{2} * (shape_.tiles_x * shape_.width() + shape_.tiles_y * shape_.height());
+  outside_ = context_.memory().allocate(static_cast<std::size_t>(g.n[0] * sides) * sizeof(T));
   done_ = context_.memory().allocate(blocks * 4);
   work_.records = records_.get();
+  work_.outside = outside_.get();
   work_.done = reinterpret_cast<unsigned*>(done_.get());
   shared_bytes_ = resident_bytes(shape_, sizeof(T));
   context_.modules().function(*instance_, "resident", shared_bytes_);

@@ -54,7 +54,7 @@ class ResidentPass final : public SeveralLevels<T> {
   struct Work {
     OverlapWork grid;
     int passes = 0, last = 0;
-    void* records = nullptr;
+    void *records = nullptr, *outside = nullptr;
     unsigned* done = nullptr;
   };
 
@@ -65,7 +65,7 @@ class ResidentPass final : public SeveralLevels<T> {
   std::size_t shared_bytes_ = 0;
   const KernelInstance* instance_ = nullptr;
   Work work_;
-  std::shared_ptr<std::byte> records_, done_;
+  std::shared_ptr<std::byte> records_, outside_, done_;
 };
 
 /// The kernel of a shape.
