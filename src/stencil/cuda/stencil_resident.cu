@@ -334,10 +334,13 @@ struct Level {
   }
   STENCIL_OP void from_grid(Storage (&to)[ROWS][COLUMNS], int plane) const {
     const Storage* const from = tile.array(0);
+    // Kept from being known before: places of all points would take registers throughout.
+    int row = tile.row(), column = tile.column();
+    asm volatile("" : "+r"(row), "+r"(column));
 #pragma unroll
     for (int i = 0; i < ROWS; ++i)
 #pragma unroll
-      for (int j = 0; j < COLUMNS; ++j) to[i][j] = from[tile.at(plane, tile.row() + i, tile.column() + j)];
+      for (int j = 0; j < COLUMNS; ++j) to[i][j] = from[tile.at(plane, row + i, column + j)];
   }
   STENCIL_OP void from_below(Storage (&to)[ROWS][COLUMNS], int s) const {
     const Storage* const from = (const Storage*)(planes + s * plane_bytes) + tile.lane;
