@@ -106,6 +106,15 @@ std::optional<std::string> why_not_resident(const std::vector<Definition>& chain
   return std::nullopt;
 }
 
+bool resident_fits(const std::vector<Definition>& chain, const GridLayout& layout,
+                   const std::vector<Boundaries>& fields, Index element_bytes, const DeviceFacts& facts) {
+  Schedule s;
+  s.kind = Schedule::Kind::resident;
+  if (why_not_resident(chain, layout, fields, s) || facts.capability < 90) return false;
+  const int f = evolving_fields(chain[0].view()).field[0];
+  return resident_shape(layout, fields[static_cast<std::size_t>(f)], 0, element_bytes, facts).columns > 0;
+}
+
 const KernelInstance& resident_instance(const Definition& definition, StencilNumbers numbers,
                                         const ResidentShape& s, const std::vector<Boundaries>& faces) {
   const EvolvingFields evolving = evolving_fields(definition.view());

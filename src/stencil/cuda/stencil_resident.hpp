@@ -37,6 +37,11 @@ std::optional<std::string> why_not_resident(const std::vector<stencil::Definitio
                                             const std::vector<stencil::Boundaries>& fields,
                                             const stencil::Schedule& schedule);
 
+/// Whether a grid of floats or doubles is one of those.
+bool resident_fits(const std::vector<stencil::Definition>& chain, const stencil::GridLayout& layout,
+                   const std::vector<stencil::Boundaries>& fields, Index element_bytes,
+                   const DeviceFacts& facts);
+
 /// Many steps in one launch: see stencil_resident.cu.
 template <class T>
 class ResidentPass final : public SeveralLevels<T> {

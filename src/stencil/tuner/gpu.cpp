@@ -35,7 +35,6 @@ std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const
   for (const char* text : {"", " steps=8 block=64x1", " steps=8 block=256x1", " steps=4 block=128x1"})
     if (is_2d) add(std::string("cuda overlapped") + text);
   add("cuda gather");
-  if (!is_2d) add("cuda resident");
   return found;
 }
 
