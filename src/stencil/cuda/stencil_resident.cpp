@@ -25,17 +25,17 @@ int kept_aside(bool wraps) { return wraps ? 2 : 0; }
 
 Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
-/// Computing warps whose threads have the registers for three planes of their points; with the two others a multiple of
+/// Computing warps whose threads have the registers for three planes of their points; with the three others a multiple of
 /// four, for the four schedulers of a multiprocessor.
 int levels_for(Index bytes_of_thread) {
-  return bytes_of_thread <= 32 ? 22 : bytes_of_thread <= 72 ? 14 : bytes_of_thread <= 144 ? 10 : 6;
+  return bytes_of_thread <= 32 ? 21 : bytes_of_thread <= 72 ? 13 : bytes_of_thread <= 144 ? 9 : 5;
 }
 
 }  // namespace
 
 std::size_t resident_bytes(const ResidentShape& s, Index element_bytes) {
   const Index of_level =
-      Index{s.delay + 2 + kept_aside(s.wraps)} * s.width() * s.height() + Index{4} * s.around();
+      Index{s.delay + 2 + kept_aside(s.wraps)} * s.width() * s.height() + Index{2} * s.around();
   return static_cast<std::size_t>(of_level * s.levels * element_bytes + 160);
 }
 
@@ -82,8 +82,8 @@ std::optional<std::string> why_not_resident(const std::vector<Definition>& chain
   rest.kind = Schedule::Kind::naive;
   rest.steps = 1;
   if (rest != Schedule{}) return fmt::format("'{}': cuda resident has steps= alone", to_string(schedule));
-  if (schedule.steps > 30)
-    return fmt::format("steps={}: a block of cuda resident has a warp for each, up to 30", schedule.steps);
+  if (schedule.steps > 29)
+    return fmt::format("steps={}: a block of cuda resident has a warp for each, up to 29", schedule.steps);
   if (chain.size() != 1) return "cuda resident: one stencil a step, and this is a chain; use cuda";
   const Definition& d = chain[0];
   const ProgramView p = d.view();
@@ -110,7 +110,7 @@ bool resident_fits(const std::vector<Definition>& chain, const GridLayout& layou
                    const std::vector<Boundaries>& fields, Index element_bytes, const DeviceFacts& facts) {
   Schedule s;
   s.kind = Schedule::Kind::resident;
-  if (why_not_resident(chain, layout, fields, s) || facts.capability < 90) return false;
+  if (why_not_resident(chain, layout, fields, s) || facts.capability < 80) return false;
   const int f = evolving_fields(chain[0].view()).field[0];
   return resident_shape(layout, fields[static_cast<std::size_t>(f)], 0, element_bytes, facts).columns > 0;
 }
@@ -128,7 +128,7 @@ const KernelInstance& resident_instance(const Definition& definition, StencilNum
                            fmt::format("LEVELS={}", s.levels), fmt::format("LANES_X={}", s.lanes),
                            fmt::format("COLUMNS={}", s.columns), fmt::format("ROWS={}", s.rows),
                            fmt::format("DELAY={}", s.delay), fmt::format("WHOLE={}", s.is_whole ? 1 : 0)},
-                          90);
+                          80);
 }
 
 template <class T>
@@ -138,9 +138,9 @@ ResidentPass<T>::ResidentPass(Context& context, const Plan<T>& plan) : context_(
   const DeviceFacts& facts = context.facts();
   if constexpr (!std::is_same_v<T, float> && !std::is_same_v<T, double>)
     throw ArgumentError("cuda resident: its points are float or double; use cuda or cuda overlapped");
-  if (facts.capability < 90)
-    throw ArgumentError(
-        fmt::format("cuda resident: {} lacks the bulk copies that it needs; use cuda", facts.name));
+  if (facts.capability < 80)
+    throw ArgumentError(fmt::format(
+        "cuda resident: {} lacks the copies into shared memory that it needs; use cuda", facts.name));
   for (const auto& field : plan.fields) faces_.push_back(field.boundaries);
   const EvolvingFields evolving = evolving_fields(d.view());
   read_ = evolving.read[0];
@@ -170,11 +170,8 @@ ResidentPass<T>::ResidentPass(Context& context, const Plan<T>& plan) : context_(
                                  static_cast<std::size_t>((2 * shape_.delay + kept_aside(shape_.wraps)) *
                                                           shape_.levels * shape_.around()) *
                                  sizeof(T));
-  const Index sides = Index{2} * (shape_.tiles_x * shape_.width() + shape_.tiles_y * shape_.height());
-  outside_ = context_.memory().allocate(static_cast<std::size_t>(g.n[0] * sides) * sizeof(T));
   done_ = context_.memory().allocate(blocks * 4);
   work_.records = records_.get();
-  work_.outside = outside_.get();
   work_.done = reinterpret_cast<unsigned*>(done_.get());
   shared_bytes_ = resident_bytes(shape_, sizeof(T));
   context_.modules().function(*instance_, "resident", shared_bytes_);

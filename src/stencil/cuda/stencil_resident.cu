@@ -23,30 +23,25 @@ struct ResidentWork {
   OverlapWork grid;  // of which depth and levels are not used
   int passes, last;  // over the grid; levels of the last one, which hands on what it has above them
   void* records;     // of what lies at the sides of tiles
-  void* outside;     // what lies past the sides that are faces, for all planes
   unsigned* done;    // turns of each block
 };
 
 constexpr int lanes_x = LANES_X, lanes_y = 32 / LANES_X, tile_x = lanes_x * COLUMNS, tile_y = lanes_y * ROWS;
-constexpr int slots = DELAY + 2, history = 2 * DELAY, rims = 4;
+constexpr int slots = DELAY + 2, history = 2 * DELAY, ahead = 4;
 // Where z is periodic, a level's planes begin one later than those of the level below, so that the plane before the first
 // one is there; its last two planes then need the first two of the level below again, which are put aside, and so are
 // their rims. All that it reads comes one turn later, and passes are DELAY + 1 turns apart.
 constexpr int wrap = periodic_z ? 1 : 0, kept_aside = 2 * wrap;
-// Of a rim or a record: columns at the left and right, rows above and below; of each the parts of all levels together, and
-// a part as the lanes at that side have it.
+// Of a rim or a record: columns at the left and right, rows above and below, as the lanes at that side have them.
 constexpr int around = 2 * (tile_x + tile_y);
-STENCIL_OP constexpr int length(int side) { return side < 2 ? tile_y : tile_x; }
 STENCIL_OP constexpr int begin(int side) { return side < 2 ? side * tile_y : 2 * tile_y + (side - 2) * tile_x; }
-STENCIL_OP constexpr int part(int side, int level) { return begin(side) * LEVELS + level * length(side); }
-static_assert(evolving == 1 && DELAY >= 3 + wrap && DELAY <= rims + 1);
-static_assert(tile_x * sizeof(Storage) % 16 == 0 && tile_y * sizeof(Storage) % 16 == 0);
+static_assert(evolving == 1 && DELAY >= 3 + wrap && DELAY <= ahead + 1);
 
 struct alignas(16) Shared {
   Storage plane[LEVELS][slots + kept_aside][ROWS][COLUMNS][32];  // what each level reads
-  Storage rim[rims][LEVELS * around];
-  unsigned long long brought[rims];  // barriers: what a turn needs from elsewhere has come
-  int done[32];                      // turns of each warp
+  Storage rim[LEVELS][2][around];
+  unsigned long long brought[ahead];  // barriers: the plane that the first level reads next has come
+  int done[32];                       // turns of each computing warp, then of the blocks beside
 };
 
 STENCIL_OP unsigned shared_place(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -60,33 +55,20 @@ STENCIL_OP void await_warps(const int* counts, int lane, int turns) {
   while (!__all_sync(0xffffffffu, done_of(counts + lane) >= turns)) continue;
   __syncwarp();
 }
-// Barriers that also count bytes.
 STENCIL_OP void begin_barrier(unsigned long long* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_place(barrier)), "r"(arrivals) : "memory");
 }
 STENCIL_OP void await_barrier(const unsigned long long* barrier, int parity) {
   asm volatile(
-      "{\n.reg .pred p;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra.uni AGAIN_%=;\n}" ::"r"(
+      "{\n.reg .pred p;\nAGAIN_%=:\nmbarrier.test_wait.parity.shared.b64 p, [%0], %1;\n@!p bra.uni AGAIN_%=;\n}" ::"r"(
           shared_place(barrier)),
       "r"(parity)
       : "memory");
-}
-STENCIL_OP void arrive_expecting(unsigned long long* barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_place(barrier)), "r"(bytes) : "memory");
 }
 // Once what this thread has fetched so far has come.
 STENCIL_OP void arrive_with_fetches(unsigned long long* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_place(barrier)) : "memory");
 }
-STENCIL_OP void bulk_copy(Storage* to, const Storage* from, int count, unsigned long long* barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   shared_place(to)),
-               "l"(from), "r"(count * (int)sizeof(Storage)), "r"(shared_place(barrier))
-               : "memory");
-}
-// Between what threads have written and bulk copies of it.
-STENCIL_OP void before_bulk_copies() { asm volatile("fence.proxy.async;" ::: "memory"); }
-
 struct Tile {
   const StencilWork& w;
   const ResidentWork& r;
@@ -100,17 +82,6 @@ struct Tile {
   }
   STENCIL_OP int period() const { return nz + wrap * (DELAY + 1); }
   STENCIL_OP int planes() const { return r.passes * period(); }
-  // Where in the grid a level's q-th plane is.
-  STENCIL_OP int plane(int level, int q) const {
-    if constexpr (wrap) {
-      const int at = (q / period() * LEVELS + level + q % period()) % nz;
-      return at < 0 ? at + nz : at;
-    }
-    return q % nz;
-  }
-  STENCIL_OP bool is_at_work(int q) const {
-    return q >= 0 && q < planes() && (!wrap || q % period() < nz);
-  }
   STENCIL_OP int turns() const { return planes() + DELAY * (LEVELS - 1); }
   STENCIL_OP Index at(int z, int y, int x) const {
     return z * w.plane + (Index)place<periodic_y>(y, ny, r.grid.lowest[1], r.grid.highest[1]) * w.row +
@@ -129,17 +100,6 @@ struct Tile {
     const int y = side == 2 ? (by == 0 ? ty - 1 : by - 1) : side == 3 ? (by == ty - 1 ? 0 : by + 1) : by;
     return y * tx + x;
   }
-  // Cell i of what lies past a side, in plane 0.
-  STENCIL_OP Index cell(int side, int i) const {
-    const int x0 = bx * tile_x, y0 = by * tile_y;
-    return side < 2 ? at(0, y0 + i % lanes_y * ROWS + i / lanes_y, side == 0 ? x0 - 1 : x0 + tile_x)
-                    : at(0, side == 2 ? y0 - 1 : y0 + tile_y, x0 + i % lanes_x * COLUMNS + i / lanes_x);
-  }
-  STENCIL_OP Storage* outside(int side, int z) const {
-    const int along_y = r.grid.tiles_y * tile_y, along_x = r.grid.tiles_x * tile_x;
-    const int before = side < 2 ? side * along_y + by * tile_y : 2 * along_y + (side - 2) * along_x + bx * tile_x;
-    return (Storage*)r.outside + (Index)before * nz + z * length(side);
-  }
   STENCIL_OP Storage* record(int block, int turn) const {
     return (Storage*)r.records + ((Index)block * (history + kept_aside) + turn % history) * (LEVELS * around);
   }
@@ -149,137 +109,59 @@ struct Tile {
   }
 };
 
-// What never changes past sides that are faces, as bulk copies take it.
-STENCIL_OP void copy_outside(const Tile& tile) {
-  const Storage* const from = tile.array(0);
-  for (int side = 0; side < 4; ++side) {
-    if (!tile.is_face(side)) continue;
-    const int n = length(side);
-    for (int i = threadIdx.x; i < n * tile.nz; i += blockDim.x)
-      tile.outside(side, 0)[i] = from[tile.cell(side, i % n) + i / n * tile.w.plane];
-  }
-  before_bulk_copies();
-}
-
-// Brings what turns read from elsewhere.
-struct Bringer {
-  static constexpr int cells = (around + 31) / 32;
-  const Tile& tile;
-  int n;                            // the turn
-  bool faces_here[4];
-  unsigned seen;                    // turns of the neighbour that this lane watches
-  const unsigned* watched;
-  const Storage* records;           // of that neighbour
-  int pass, place, z;               // of this lane's level
-  int next_pass, next_place;        // of what the first level reads
-  int cell[cells], row[ROWS], column[COLUMNS];  // places in a plane
-
-  STENCIL_OP Bringer(const Tile& t)
-      : tile(t), n(0), seen(0), pass(0), place(-DELAY * t.lane), z(0), next_pass(0), next_place(0) {
+// Brings the planes that the first level reads.
+STENCIL_OP void bring(const Tile& tile) {
+  const int turns = tile.turns(), nz = tile.nz, corner = (int)tile.at(0, tile.row(), tile.column());
+  int row[ROWS], column[COLUMNS];  // places in a plane
 #pragma unroll
-    for (int side = 0; side < 4; ++side) faces_here[side] = tile.is_face(side);
-    const int side = tile.lane & 3, other = tile.neighbour(side);
-    watched = tile.lane < 4 && !tile.is_face(side) ? tile.r.done + other : nullptr;
-    records = tile.record(other, 0);
+  for (int i = 0; i < ROWS; ++i) row[i] = (int)tile.at(0, tile.row() + i, tile.column());
 #pragma unroll
-    for (int c = 0; c < cells; ++c) {
-      const int i = min(tile.lane + 32 * c, around - 1), s = i < begin(1) ? 0 : i < begin(2) ? 1 : i < begin(3) ? 2 : 3;
-      cell[c] = (int)tile.cell(s, i - begin(s));
-    }
-    const int corner = (int)tile.at(0, tile.row(), tile.column());
+  for (int j = 0; j < COLUMNS; ++j) column[j] = (int)tile.at(0, tile.row(), tile.column() + j) - corner;
+  int pass = 0, place = 0, slot = 0;
+  const auto next = [&] {
+    if (pass < tile.r.passes && place < nz) {
+      const int z = wrap ? (pass * LEVELS + place + nz - 1) % nz : place;
+      const Storage* const from = tile.array(pass) + z * tile.w.plane;
+      Storage(*const planes)[ROWS][COLUMNS][32] = tile.shared.plane[0];
 #pragma unroll
-    for (int i = 0; i < ROWS; ++i) row[i] = (int)tile.at(0, tile.row() + i, tile.column());
+      for (int i = 0; i < ROWS; ++i)
 #pragma unroll
-    for (int j = 0; j < COLUMNS; ++j) column[j] = (int)tile.at(0, tile.row(), tile.column() + j) - corner;
-  }
-  // The first level's own points, in the next plane that it reads.
-  STENCIL_OP void next_plane(int slot) {
-    if (next_pass < tile.r.passes && next_place < tile.nz) {
-      int z = next_place;
-      if constexpr (wrap) z = (next_pass * LEVELS + next_place + tile.nz - 1) % tile.nz;
-      const Storage* const from = tile.array(next_pass) + z * tile.w.plane;
-      Storage(*const to)[COLUMNS][32] = tile.shared.plane[0][slot];
-#pragma unroll
-      for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-        for (int c = 0; c < COLUMNS; ++c) {
-          fetch<sizeof(Storage)>(&to[r][c][tile.lane], from + row[r] + column[c]);
-          if constexpr (wrap)
-            if (next_place < kept_aside)
-              fetch<sizeof(Storage)>(&tile.shared.plane[0][slots + next_place][r][c][tile.lane],
-                                     from + row[r] + column[c]);
+        for (int j = 0; j < COLUMNS; ++j) {
+          fetch<sizeof(Storage)>(&planes[slot][i][j][tile.lane], from + row[i] + column[j]);
+          if (wrap && place < kept_aside)
+            fetch<sizeof(Storage)>(&planes[slots + place][i][j][tile.lane], from + row[i] + column[j]);
         }
     }
-    if (++next_place == tile.period()) next_place = 0, ++next_pass;
+    slot = slot + 1 == slots ? 0 : slot + 1;
+    if (++place == tile.period()) place = 0, ++pass;
+  };
+#pragma unroll 1
+  for (int i = 0; i < 1 + wrap; ++i) next();
+#pragma unroll 1
+  for (int n = 0; n < turns; ++n) {
+    await_warps(tile.shared.done, tile.lane, tile.lane < LEVELS ? n - ahead + 1 : 0);
+    next();
+    arrive_with_fetches(&tile.shared.brought[n % ahead]);
   }
-  STENCIL_OP void bring(unsigned long long* barrier, Storage* rim) {
-    if (tile.lane == 0) arrive_expecting(barrier, (LEVELS - 1) * around * (int)sizeof(Storage));
-    if (watched != nullptr)
-      while ((int)seen < n - DELAY + 1 + wrap)
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(watched) : "memory");
-    before_bulk_copies();
+  end_of_fetches();
+  await_fetches<0>();
+}
+
+// Hears how far the blocks beside are.
+STENCIL_OP void listen(const Tile& tile) {
+  const int turns = tile.turns(), side = tile.lane & 3;
+  const unsigned* const count = tile.lane < 4 && !tile.is_face(side) ? tile.r.done + tile.neighbour(side) : nullptr;
+  for (int heard = 0; heard < turns;) {
+    unsigned seen = (unsigned)turns;
+    if (count != nullptr) asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(count) : "memory");
+    const int least = __reduce_min_sync(0xffffffffu, (int)seen);
     __syncwarp();
-    // The neighbours' records of all levels,
-    const int latest = (n - DELAY + wrap + history) % history * (LEVELS * around);
-    const bool is_level = tile.lane > 0 && tile.lane < LEVELS;
-    const bool is_special = wrap && is_level && place == tile.nz - 1;
-    const bool one_by_one = wrap && __any_sync(0xffffffffu, is_special);
-    if (LEVELS > 1 && !one_by_one && watched != nullptr)
-      bulk_copy(rim + part(tile.lane, 1), records + latest + part(tile.lane ^ 1, 1), (LEVELS - 1) * length(tile.lane),
-                barrier);
-#pragma unroll
-    for (int side = 0; side < 4; ++side) {
-      // where the last plane of a pass over a periodic axis has its rim among the first ones,
-      if constexpr (wrap)
-        if (one_by_one && !faces_here[side] && is_level)
-          bulk_copy(rim + part(side, tile.lane),
-                    (is_special ? tile.first_record(tile.neighbour(side), pass)
-                                : tile.record(tile.neighbour(side), 0) + latest) +
-                        part(side ^ 1, tile.lane),
-                    length(side), barrier);
-      // or cells outside of the grid, where nothing changes.
-      if (faces_here[side] && is_level)
-        bulk_copy(rim + part(side, tile.lane), tile.outside(side, z), length(side), barrier);
-    }
-    // The first level's rim is in the grid.
-    const int first_pass = __shfl_sync(0xffffffffu, pass, 0), first_place = __shfl_sync(0xffffffffu, place, 0);
-    if (first_pass < tile.r.passes && first_place < tile.nz) {
-      const Storage* const from = tile.array(first_pass) + __shfl_sync(0xffffffffu, z, 0) * tile.w.plane;
-#pragma unroll
-      for (int c = 0; c < cells; ++c) {
-        const int i = tile.lane + 32 * c, s = i < begin(1) ? 0 : i < begin(2) ? 1 : i < begin(3) ? 2 : 3;
-        if (i < around) fetch<sizeof(Storage)>(rim + part(s, 0) + i - begin(s), from + cell[c]);
-      }
-    }
+    if (least == heard) continue;
+    heard = least;
+    if (tile.lane == 0) set_count(&tile.shared.done[LEVELS], least);
+    __syncwarp();
   }
-  STENCIL_OP void run() {
-    const int turns = tile.turns();
-    int slot = 0;
-    if constexpr (wrap) z = tile.lane % tile.nz;
-    const auto next = [&] {
-      next_plane(slot);
-      slot = slot + 1 == slots ? 0 : slot + 1;
-    };
-#pragma unroll 1
-    for (int i = 0; i < 1 + wrap; ++i) next();
-#pragma unroll 1
-    for (; n < turns; ++n) {
-      await_warps(tile.shared.done, tile.lane, tile.lane < LEVELS ? n - rims + 1 : 0);
-      unsigned long long* const barrier = &tile.shared.brought[n % rims];
-      bring(barrier, tile.shared.rim[n % rims]);
-      next();
-      arrive_with_fetches(barrier);
-      if (place >= 0 && ++z == tile.nz) z = 0;
-      if (++place == tile.period()) {
-        place = 0;
-        ++pass;
-        z = wrap ? (pass * LEVELS + tile.lane) % tile.nz : 0;
-      }
-    }
-    end_of_fetches();
-    await_fetches<0>();
-  }
-};
+}
 
 STENCIL_OP void announce(const Tile& tile) {
   const int turns = tile.turns();
@@ -289,17 +171,15 @@ STENCIL_OP void announce(const Tile& tile) {
     __syncwarp();
     if (done == announced) continue;
     announced = done;
-    if (tile.lane == 0) {
-      __threadfence();
+    if (tile.lane == 0)
       asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(count), "r"(done) : "memory");
-    }
     __syncwarp();
   }
 }
 
 // One level.
 struct Level {
-  static constexpr int plane_bytes = ROWS * COLUMNS * 32 * (int)sizeof(Storage), rim_bytes = LEVELS * around * (int)sizeof(Storage);
+  static constexpr int plane_bytes = ROWS * COLUMNS * 32 * (int)sizeof(Storage), rim_bytes = around * (int)sizeof(Storage);
   const Tile& tile;
   int level;
   Storage state[3][ROWS][COLUMNS];  // plane below, this one, above: which is which goes round
@@ -307,7 +187,10 @@ struct Level {
   unsigned inside;
   bool is_left, is_right, is_upper, is_lower;  // at a side of the tile, whose neighbours are in the rim
   int left, right, upper, lower;               // bytes from the plane or the rim to this lane's first neighbour
-  unsigned char *planes, *rim_at;              // what this level reads; a rim
+  unsigned char *planes, *rim_at;              // what this level reads
+  bool grid_x, grid_y;                         // whether what is beside this lane comes from the grid
+  int cell_x, cell_y;                          // and where it is there, in plane 0,
+  const Storage *record_x, *record_y;          // or in the neighbour's first record
   Storage *beside_x, *beside_y;                // where its sides go in the block's first record
 
   STENCIL_OP Level(const Tile& t, int l)
@@ -322,15 +205,21 @@ struct Level {
       }
     const int lane = tile.lane, lx = tile.lx, ly = tile.ly;
     is_left = lx == 0, is_right = lx == lanes_x - 1, is_upper = ly == 0, is_lower = ly == lanes_y - 1;
-    left = size * (is_left ? part(0, level) + ly : (COLUMNS - 1) * 32 + lane - 1);
-    right = size * (is_right ? part(1, level) + ly : lane + 1);
-    upper = size * (is_upper ? part(2, level) + lx : (ROWS - 1) * COLUMNS * 32 + lane - lanes_x);
-    lower = size * (is_lower ? part(3, level) + lx : lane + lanes_x);
+    left = size * (is_left ? begin(0) + ly : (COLUMNS - 1) * 32 + lane - 1);
+    right = size * (is_right ? begin(1) + ly : lane + 1);
+    upper = size * (is_upper ? begin(2) + lx : (ROWS - 1) * COLUMNS * 32 + lane - lanes_x);
+    lower = size * (is_lower ? begin(3) + lx : lane + lanes_x);
     planes = (unsigned char*)tile.shared.plane[level];
-    rim_at = (unsigned char*)tile.shared.rim;
+    rim_at = (unsigned char*)tile.shared.rim[level];
     Storage* const record = tile.record(blockIdx.x, 0);
-    beside_x = record + part(is_left ? 0 : 1, level + 1) + ly;
-    beside_y = record + part(is_upper ? 2 : 3, level + 1) + lx;
+    const int side_x = is_left ? 0 : 1, side_y = is_upper ? 2 : 3;
+    beside_x = record + (level + 1) * around + begin(side_x) + ly;
+    beside_y = record + (level + 1) * around + begin(side_y) + lx;
+    grid_x = level == 0 || tile.is_face(side_x), grid_y = level == 0 || tile.is_face(side_y);
+    cell_x = (int)tile.at(0, tile.row(), is_left ? tile.column() - 1 : tile.column() + COLUMNS);
+    cell_y = (int)tile.at(0, is_upper ? tile.row() - 1 : tile.row() + ROWS, tile.column());
+    record_x = tile.record(tile.neighbour(side_x), 0) + level * around + begin(side_x ^ 1) + ly;
+    record_y = tile.record(tile.neighbour(side_y), 0) + level * around + begin(side_y ^ 1) + lx;
   }
   STENCIL_OP void from_grid(Storage (&to)[ROWS][COLUMNS], int plane) const {
     const Storage* const from = tile.array(0);
@@ -362,6 +251,36 @@ struct Level {
 #pragma unroll
     for (int k = 0; k < ROWS * COLUMNS; ++k) to[32 * k] = fresh[k / COLUMNS][k % COLUMNS];
   }
+  // What turn k reads beside the tile; each lane that is at a side fetches what it reads itself.
+  STENCIL_OP void fetch_rim(int k, int pass, int place, int z) const {
+    if (place < tile.nz) {
+      Storage* const rim = (Storage*)(rim_at + (k & 1) * rim_bytes);
+      const Storage* const grid = tile.array(level == 0 ? pass : 0) + z * tile.w.plane;
+      // The last plane of a pass over a periodic axis has its rim among the first ones.
+      const int record = (wrap && place == tile.nz - 1 ? history + (pass & 1) : (k - DELAY + wrap + history) % history) *
+                         (LEVELS * around);
+      const int row_stride = (int)tile.w.row;
+      if (is_left || is_right) {
+        const Storage* const from = grid_x ? grid + cell_x : record_x + record;
+        const int step = grid_x ? row_stride : lanes_y;
+        Storage* const to = rim + begin(is_left ? 0 : 1) + tile.ly;
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+          fetch<sizeof(Storage)>(to + i * lanes_y,
+                                 from + (WHOLE || !grid_x ? i : min(i, max(tile.ny - 1 - tile.row(), 0))) * step);
+      }
+      if (is_upper || is_lower) {
+        const Storage* const from = grid_y ? grid + cell_y : record_y + record;
+        const int step = grid_y ? 1 : lanes_x;
+        Storage* const to = rim + begin(is_upper ? 2 : 3) + tile.lx;
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j)
+          fetch<sizeof(Storage)>(to + j * lanes_x,
+                                 from + (WHOLE || !grid_y ? j : min(j, max(tile.nx - 1 - tile.column(), 0))) * step);
+      }
+    }
+    end_of_fetches();
+  }
   STENCIL_OP int later(int by) const { return slot + by < slots ? slot + by : slot + by - slots; }
 
   template <int turn>
@@ -371,7 +290,6 @@ struct Level {
     Storage(&above)[ROWS][COLUMNS] = state[(turn + 2) % 3];
     const int nz = tile.nz;
     if (place == 0) {
-      z = wrap ? (pass * LEVELS + level) % nz : 0;
       from_below(here, later(wrap));
       if constexpr (wrap)
         from_below(below, slot);
@@ -386,7 +304,7 @@ struct Level {
       from_grid(above, nz);
     // Neighbours in other lanes' points, or in the rim.
     const unsigned char* const plane = planes + (wrap && place == nz - 1 ? slots : later(wrap)) * plane_bytes;
-    const unsigned char* const rim = rim_at + k % rims * rim_bytes;
+    const unsigned char* const rim = rim_at + (k & 1) * rim_bytes;
     const auto pick = [&](bool is_rim, int first, int step, int rim_step) {
       return [=](int i) {
         return *(const Storage*)((is_rim ? rim : plane) + first + i * (is_rim ? rim_step : step) * (int)sizeof(Storage));
@@ -434,7 +352,6 @@ struct Level {
         for (int j = 0; j < COLUMNS; ++j)
           if (WHOLE || (inside >> (i * COLUMNS + j) & 1)) to[i * tile.w.row + j] = fresh[i][j];
     }
-    if (++z == nz) z = 0;
   }
   template <int turn>
   STENCIL_OP bool go(int k) {
@@ -442,27 +359,36 @@ struct Level {
     // What is read must be there, and what is overwritten have been read.
     await_warps(tile.shared.done, tile.lane,
                 tile.lane == level - 1   ? k - DELAY + 2 + wrap
+                : tile.lane == LEVELS    ? k - DELAY + 2 + wrap
                 : tile.lane == level + 1 ? k - 1
                                          : 0);
-    await_barrier(&tile.shared.brought[k % rims], k / rims & 1);
+    if (level == 0) await_barrier(&tile.shared.brought[k % ahead], k / ahead & 1);
+    int next_pass = pass, next_place = place + 1, next_z = z + 1 == tile.nz ? 0 : z + 1;
+    if (next_place == tile.period()) {
+      next_place = 0;
+      ++next_pass;
+      next_z = wrap ? (next_pass * LEVELS + level) % tile.nz : 0;
+    }
+    fetch_rim(k + 1, next_pass, k + 1 < end ? next_place : tile.nz, next_z);
+    await_fetches<1>();
     if (!wrap || place < tile.nz) advance<turn>(k);
     slot = later(1);
-    if (++place == tile.period()) {
-      place = 0;
-      ++pass;
-    }
+    pass = next_pass, place = next_place, z = next_z;
     __syncwarp();
     if (tile.lane == 0) set_count(&tile.shared.done[level], k + 1 < end ? k + 1 : tile.turns());
     return true;
   }
   STENCIL_OP void run() {
     int k = DELAY * level;
+    if constexpr (wrap) z = level % tile.nz;
+    await_warps(tile.shared.done, tile.lane, tile.lane == LEVELS ? k - DELAY + 1 + wrap : 0);
+    fetch_rim(k, 0, 0, z);
 #pragma unroll 1
     while (go<0>(k) && go<1>(k + 1) && go<2>(k + 2)) k += 3;
   }
 };
 
-extern "C" __global__ void __launch_bounds__(32 * (LEVELS + 2), 1)
+extern "C" __global__ void __launch_bounds__(32 * (LEVELS + 3), 1)
     resident(const __grid_constant__ StencilWork w, const __grid_constant__ ResidentWork r) {
   extern __shared__ __align__(16) unsigned char raw[];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -478,14 +404,16 @@ extern "C" __global__ void __launch_bounds__(32 * (LEVELS + 2), 1)
                   (int)w.ny,
                   (int)w.nz};
   if (warp == 0) {
-    tile.shared.done[lane] = lane < LEVELS ? DELAY * lane : 0x7fffffff;  // turns before a warp's first one
-    if (lane < rims) begin_barrier(&tile.shared.brought[lane], 33);
+    // Turns before a warp's first one.
+    tile.shared.done[lane] = lane < LEVELS ? DELAY * lane : lane == LEVELS ? 0 : 0x7fffffff;
+    if (lane < ahead) begin_barrier(&tile.shared.brought[lane], 32);
   }
-  copy_outside(tile);
   __syncthreads();
   if (warp == LEVELS)
-    Bringer(tile).run();
+    bring(tile);
   else if (warp == LEVELS + 1)
+    listen(tile);
+  else if (warp == LEVELS + 2)
     announce(tile);
   else
     Level(tile, warp).run();

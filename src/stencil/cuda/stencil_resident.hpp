@@ -24,7 +24,7 @@ struct ResidentShape {
   int height() const { return 32 / lanes * rows; }
   int around() const { return 2 * (width() + height()); }
   int blocks() const { return tiles_x * tiles_y; }
-  int threads() const { return 32 * (levels + 2); }
+  int threads() const { return 32 * (levels + 3); }
 };
 /// The tiles that leave least to each block; `levels` of 0: the library's choice.
 ResidentShape resident_shape(const stencil::GridLayout& layout, const stencil::Boundaries& faces, int levels,
@@ -59,7 +59,7 @@ class ResidentPass final : public SeveralLevels<T> {
   struct Work {
     OverlapWork grid;
     int passes = 0, last = 0;
-    void *records = nullptr, *outside = nullptr;
+    void* records = nullptr;
     unsigned* done = nullptr;
   };
 
@@ -70,7 +70,7 @@ class ResidentPass final : public SeveralLevels<T> {
   std::size_t shared_bytes_ = 0;
   const KernelInstance* instance_ = nullptr;
   Work work_;
-  std::shared_ptr<std::byte> records_, outside_, done_;
+  std::shared_ptr<std::byte> records_, done_;
 };
 
 /// The kernel of a shape.
