@@ -152,11 +152,16 @@ STENCIL_OP void listen(const Tile& tile) {
   const int turns = tile.turns(), side = tile.lane & 3;
   const unsigned* const count = tile.lane < 4 && !tile.is_face(side) ? tile.r.done + tile.neighbour(side) : nullptr;
   for (int heard = 0; heard < turns;) {
+    // An acquiring load empties the level 1 cache, so only once there is something new.
     unsigned seen = (unsigned)turns;
+    if (count != nullptr) asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(count) : "memory");
+    if (__reduce_min_sync(0xffffffffu, (int)seen) == heard) {
+      __nanosleep(100);
+      continue;
+    }
     if (count != nullptr) asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(count) : "memory");
     const int least = __reduce_min_sync(0xffffffffu, (int)seen);
     __syncwarp();
-    if (least == heard) continue;
     heard = least;
     if (tile.lane == 0) set_count(&tile.shared.done[LEVELS], least);
     __syncwarp();
