@@ -27,7 +27,7 @@ struct Case {
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"7-point", "7-point", false, {"cuda gather", "cuda overlapped"}, 24},
-      {"on-chip", "7-point", false, {"cuda overlapped", "cuda resident"}, 240, 192},
+      {"on-chip", "7-point", false, {"cuda overlapped"}, 240, 192},
       {"27-point", "27-point", false, {"cuda gather"}},
       {"25-point", "25-point", false, {"cuda gather"}},
       {"wave", "wave", false, {"cuda gather"}},

@@ -10,7 +10,6 @@
 #include "spinloom/core/error.hpp"
 #include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_overlapped.hpp"
-#include "stencil/cuda/stencil_resident.hpp"
 #include "stencil/halo_rules.hpp"
 
 namespace spinloom::stencil {
@@ -27,8 +26,7 @@ constexpr std::pair<Kind, const char*> kinds[] = {{Kind::naive, "naive"},
                                                   {Kind::march, "cuda march"},
                                                   {Kind::ring, "cuda ring"},
                                                   {Kind::tile, "cuda tile"},
-                                                  {Kind::layered, "cuda overlapped"},
-                                                  {Kind::resident, "cuda resident"}};
+                                                  {Kind::layered, "cuda overlapped"}};
 
 Index number(const std::string& word, std::string_view digits) {
   Index value = 0;
@@ -201,7 +199,6 @@ std::optional<std::string> why_unreadable(const Definition& d, const GridLayout&
 
 std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& chain, const GridLayout& g,
                                               const std::vector<Boundaries>& fields, const Schedule& s) {
-  if (s.kind == Kind::resident) return cuda::why_not_resident(chain, g, fields, s);
   if (s.kind == Kind::layered) {
     Schedule rest = s;
     rest.kind = Kind::naive;
@@ -283,8 +280,7 @@ std::optional<std::string> why_illegal(const std::vector<Definition>& chain, con
     return fmt::format("planes={}: a row kernel computes 1, 2, 4 or 8 planes at once", s.planes);
   if (s.rows < 0 || s.columns < 0 || s.width < 0) return "rows, columns and width are not negative";
   if (s.steps < 1 || s.steps > 1024) return fmt::format("steps={}: expected 1 to 1024", s.steps);
-  if (s.steps > 1 && !is(Kind::overlapped) && !is(Kind::wavefront) && !is(Kind::layered) &&
-      !is(Kind::resident))
+  if (s.steps > 1 && !is(Kind::overlapped) && !is(Kind::wavefront) && !is(Kind::layered))
     return fmt::format(
         "steps={}: several steps in one pass need overlapped or wavefront; a diamond's follow from its width",
         s.steps);

@@ -148,7 +148,7 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
     auto& field = plan.fields[f];
     field.boundaries = boundaries[f];
     for (std::size_t c = 0; c < chain.size(); ++c)
-      field.swaps |= swaps_at(c, f) || (schedule.kind >= Schedule::Kind::layered &&
+      field.swaps |= swaps_at(c, f) || (schedule.kind == Schedule::Kind::layered &&
                                         chain[c].view().writes(static_cast<int>(f)));
     for (std::size_t a = 0; a < 3; ++a)
       plan.periodic[a] |= field.is_read_around && boundaries[f].low[a].kind == Boundary::Kind::periodic;

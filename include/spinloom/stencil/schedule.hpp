@@ -30,32 +30,17 @@ namespace spinloom::stencil {
 ///               `band` rows of a plane at a time
 ///   cuda overlapped  `steps` in one pass: tiles of `block` columns x rows go through the planes, with the planes of all
 ///               steps in registers, and compute their rims twice; in 2D strips of `block`=256x1 columns
-///   cuda resident  blocks that stay from the first step of a run to the last, `steps` of them under way at once, each of
-///               which computes one tile of every plane; for 3D stencils of the six neighbours and small planes
 ///
 /// Text form: the kind, then what differs from the default: "sweep rows=64 planes=2 stream prefetch", "diamond width=32
 /// planes=4", "cuda march block=32x8 rows=2 depth=128".
 struct Schedule {
-  enum class Kind {
-    naive,
-    sweep,
-    overlapped,
-    wavefront,
-    diamond,
-    cuda,
-    gather,
-    march,
-    ring,
-    tile,
-    layered,
-    resident
-  };
+  enum class Kind { naive, sweep, overlapped, wavefront, diamond, cuda, gather, march, ring, tile, layered };
   Kind kind = Kind::naive;
   Index rows =
       0;  ///< rows of a block (diamond: of a wave), 0: all; march: of a thread, 0: the library's choice
   Index columns = 0;      ///< columns of a block, 0: all; rounded up to whole cache lines
   Index width = 0;        ///< of a diamond [rows]
-  int steps = 1;          ///< advanced by one pass: overlapped and wavefront, cuda overlapped, cuda resident
+  int steps = 1;          ///< advanced by one pass: overlapped and wavefront, cuda overlapped
   int planes = 1;         ///< computed at once: 1, 2, 4 or 8
   bool stream = false;    ///< results go past the caches: sweep, and the last step of overlapped
   bool prefetch = false;  ///< planes to come are fetched into the level 2 cache

@@ -57,7 +57,6 @@ void list_functions(const Bind& bind, Driver& d) {
   SPINLOOM_BIND(ModuleGetGlobal, "cuModuleGetGlobal_v2");
   SPINLOOM_BIND(FuncSetAttribute, "cuFuncSetAttribute");
   SPINLOOM_BIND(LaunchKernel, "cuLaunchKernel");
-  SPINLOOM_BIND(LaunchCooperativeKernel, "cuLaunchCooperativeKernel");
   SPINLOOM_BIND(MemHostAlloc, "cuMemHostAlloc");
   SPINLOOM_BIND(MemFreeHost, "cuMemFreeHost");
   SPINLOOM_BIND(StreamDestroy, "cuStreamDestroy_v2");

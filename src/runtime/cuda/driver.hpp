@@ -81,8 +81,6 @@ struct Driver {
   Result (*FuncSetAttribute)(FunctionHandle, int, int);
   Result (*LaunchKernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                          StreamHandle, void**, void**);
-  Result (*LaunchCooperativeKernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                    unsigned, StreamHandle, void**);
   Result (*MemHostAlloc)(void**, std::size_t, unsigned);
   Result (*MemFreeHost)(void*);
   Result (*StreamDestroy)(StreamHandle);

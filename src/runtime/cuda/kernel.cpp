@@ -68,14 +68,11 @@ DevicePointer Modules::variable(const KernelInstance& instance, const char* name
 }
 
 void launch_raw(const Context& context, FunctionHandle function, const char* name, Grid grid, Grid block,
-                std::size_t shared_bytes, void** arguments, bool together) {
+                std::size_t shared_bytes, void** arguments) {
   Current current(context);
-  const unsigned bytes = static_cast<unsigned>(shared_bytes);
   const Result result =
-      together ? driver().LaunchCooperativeKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                                  bytes, context.stream(), arguments)
-               : driver().LaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, bytes,
-                                       context.stream(), arguments, nullptr);
+      driver().LaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                            static_cast<unsigned>(shared_bytes), context.stream(), arguments, nullptr);
   if (result != 0) throw DeviceError(explain(result, fmt::format("launch of {}", name).c_str()));
 }
 

@@ -39,9 +39,8 @@ struct Grid {
   unsigned x = 1, y = 1, z = 1;
 };
 
-/// `together`: blocks wait for one another, so all of them have to be there at once, or the launch fails.
 void launch_raw(const Context& context, FunctionHandle function, const char* name, Grid grid, Grid block,
-                std::size_t shared_bytes, void** arguments, bool together = false);
+                std::size_t shared_bytes, void** arguments);
 
 /// Starts a kernel in the context's stream. The arguments' types must be those of the kernel's parameters to
 /// the byte.
@@ -52,15 +51,6 @@ void launch(const Context& context, const KernelInstance& instance, const char* 
   void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))..., nullptr};
   launch_raw(context, context.modules().function(instance, name, shared_bytes), name, grid, block,
              shared_bytes, pointers);
-}
-/// The same for blocks that wait for one another.
-template <class... Arguments>
-void launch_together(const Context& context, const KernelInstance& instance, const char* name, Grid grid,
-                     Grid block, std::size_t shared_bytes, const Arguments&... arguments) {
-  static_assert((std::is_trivially_copyable_v<Arguments> && ...));
-  void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))..., nullptr};
-  launch_raw(context, context.modules().function(instance, name, shared_bytes), name, grid, block,
-             shared_bytes, pointers, true);
 }
 
 }  // namespace spinloom::cuda

@@ -11,7 +11,6 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/memory.hpp"
 #include "stencil/cuda/stencil_choice.hpp"
-#include "stencil/cuda/stencil_resident.hpp"
 
 namespace spinloom::cuda {
 
@@ -33,22 +32,15 @@ Grid one_row_of_blocks(Index count) {
   return {static_cast<unsigned>(count)};
 }
 
-/// Null for schedules of one step at a time.
-template <class T>
-std::unique_ptr<SeveralLevels<T>> make_pass(Context& context, const Plan<T>& plan) {
-  using Kind = stencil::Schedule::Kind;
-  if (plan.schedule.kind == Kind::layered) return std::make_unique<OverlappedPass<T>>(context, plan);
-  if (plan.schedule.kind == Kind::resident) return std::make_unique<ResidentPass<T>>(context, plan);
-  return nullptr;
-}
-
 }  // namespace
 
 template <class T>
 StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     : plan_(plan), context_(context(plan.layout.device.index)) {
-  overlapped_ = make_pass(context_, plan);
-  if (overlapped_) return;
+  if (plan.schedule.kind == stencil::Schedule::Kind::layered) {
+    overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan);
+    return;
+  }
   for (const auto& kernel : plan.chain) {
     Stage stage;
     const auto numbers = stencil_numbers<T>(kernel.in_double);
@@ -108,7 +100,8 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
 
 template <class T>
 void StencilEngine<T>::fill_outside() {
-  if (overlapped_ && !overlapped_->suits(plan_)) overlapped_ = make_pass(context_, plan_);
+  if (overlapped_ && !overlapped_->suits(plan_))
+    overlapped_ = std::make_unique<OverlappedPass<T>>(context_, plan_);
   halos_.clear();
   for (std::size_t f = 0; f < plan_.fields.size(); ++f) {
     const auto& field = plan_.fields[f];
@@ -300,10 +293,9 @@ bool StencilEngine<T>::advance_overlapped(Index steps) {
   bool in_second = false;
   for (Index left = steps * levels_of_step; left > 0;) {
     const Index now = std::min<Index>(left, overlapped_->levels());
-    if (overlapped_->run(w, static_cast<int>(now))) {
-      overlapped_->turn(w);
-      in_second = !in_second;
-    }
+    overlapped_->run(w, static_cast<int>(now));
+    overlapped_->turn(w);
+    in_second = !in_second;
     left -= now;
   }
   end_batch();

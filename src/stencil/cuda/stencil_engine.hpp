@@ -68,7 +68,7 @@ class StencilEngine {
   const stencil::Plan<T>& plan_;
   Context& context_;
   std::vector<Stage> stages_;
-  std::unique_ptr<SeveralLevels<T>> overlapped_;
+  std::unique_ptr<OverlappedPass<T>> overlapped_;
   std::vector<DeviceHalo<T>> halos_;  ///< per field
   std::vector<std::shared_ptr<std::byte>> reduced_;
   EventHandle done_[2] = {nullptr, nullptr};

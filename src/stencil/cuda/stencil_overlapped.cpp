@@ -18,6 +18,16 @@ namespace {
 
 int round_up(int value, int to) { return (value + to - 1) / to * to; }
 
+int code_of(const Boundary& b) {
+  switch (b.kind) {
+    case Kind::periodic: return 1;
+    case Kind::clamp: return 2;
+    case Kind::reflect: return 3;
+    case Kind::neumann: return 4;
+    default: return 0;
+  }
+}
+
 std::string list(const std::vector<int>& values) { return fmt::format("{{{}}}", fmt::join(values, ",")); }
 
 /// What was fastest on an H200. Two warps a scheduler with as many registers as a thread can have did more than four with
@@ -54,16 +64,6 @@ void check_shape(const OverlapShape& s, const ProgramView& p, Index element_byte
 
 }  // namespace
 
-int face_code(const Boundary& b) {
-  switch (b.kind) {
-    case Kind::periodic: return 1;
-    case Kind::clamp: return 2;
-    case Kind::reflect: return 3;
-    case Kind::neumann: return 4;
-    default: return 0;
-  }
-}
-
 OverlapShape overlap_shape(const Schedule& s, const ProgramView& p, Index element_bytes) {
   const int levels = s.steps > 1 ? s.steps * (p.red_black ? 2 : 1) : 0;
   OverlapShape shape = default_shape(p, element_bytes, levels);
@@ -99,7 +99,7 @@ const KernelInstance& overlap_instance(const Definition& definition, StencilNumb
     const Boundaries& b = faces[static_cast<std::size_t>(f)];
     std::vector<int> codes;
     for (std::size_t a = 0; a < 3; ++a)
-      for (const Boundary& face : {b.low[a], b.high[a]}) codes.push_back(face_code(face));
+      for (const Boundary& face : {b.low[a], b.high[a]}) codes.push_back(code_of(face));
     rules.push_back(list(codes));
   }
   std::vector<std::string> defines = {fmt::format("EVOLVING={}", evolving.field.size()),
@@ -209,11 +209,10 @@ void OverlappedPass<T>::turn(StencilWork& work) const {
 }
 
 template <class T>
-bool OverlappedPass<T>::run(const StencilWork& work, int levels) {
+void OverlappedPass<T>::run(const StencilWork& work, int levels) {
   work_.levels = levels;
   launch(context_, *instance_, is_2d_ ? "strips" : "overlapped", {static_cast<unsigned>(blocks_)},
          {32, is_2d_ ? 1u : static_cast<unsigned>(shape_.warps)}, shared_bytes_, work, work_);
-  return true;
 }
 
 template class OverlappedPass<float>;

@@ -5,7 +5,6 @@
 
 #include "runtime/cuda/context.hpp"
 #include "spinloom/core/types.hpp"
-#include "stencil/cuda/stencil_pass.hpp"
 #include "stencil/cuda/stencil_text.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
@@ -22,15 +21,6 @@ struct OverlapShape {
   int colour =
       0;  ///< of a red-black stencil's first level, 1 for a part of a grid that starts at an odd point
 };
-
-/// As in stencil_overlap.cuh.
-struct OverlapWork {
-  int depth = 0, tiles_x = 0, tiles_y = 0, levels = 0;
-  int lowest[3] = {}, highest[3] = {};
-  double add[2][6] = {};
-};
-/// Of a face, as `faces` there.
-int face_code(const stencil::Boundary& face);
 
 /// What a schedule asks for, completed by what is fast.
 OverlapShape overlap_shape(const stencil::Schedule& schedule, const stencil::ProgramView& program,
@@ -53,16 +43,22 @@ std::optional<std::string> why_no_overlap(const std::vector<stencil::Definition>
 /// Several levels of a stencil in one pass over the grid, from the current arrays into the others: registers, shuffles and a
 /// little shared memory hold what lies between, and tiles compute their rims twice.
 template <class T>
-class OverlappedPass final : public SeveralLevels<T> {
+class OverlappedPass {
  public:
   /// Compiles the kernel for the plan's boundaries. Errors: ArgumentError for tiles that registers cannot hold.
   OverlappedPass(Context& context, const stencil::Plan<T>& plan);
-  bool suits(const stencil::Plan<T>& plan) const override;
-  int levels() const override { return shape_.levels; }
-  bool run(const StencilWork& work, int levels) override;
-  void turn(StencilWork& work) const override;
+  bool suits(const stencil::Plan<T>& plan) const;
+  int levels() const { return shape_.levels; }
+  void run(const StencilWork& work, int levels);
+  void turn(StencilWork& work) const;
 
  private:
+  /// As in stencil_overlap.cuh.
+  struct Work {
+    int depth = 0, tiles_x = 0, tiles_y = 0, levels = 0;
+    int lowest[3] = {}, highest[3] = {};
+    double add[2][6] = {};
+  };
   void cut(const stencil::GridLayout& layout);
 
   Context& context_;
@@ -73,7 +69,7 @@ class OverlappedPass final : public SeveralLevels<T> {
   std::vector<int> read_, output_;  ///< of each evolving field
   const KernelInstance* instance_ = nullptr;
   std::size_t shared_bytes_ = 0;
-  OverlapWork work_;
+  Work work_;
   Index blocks_ = 0;
 };
 

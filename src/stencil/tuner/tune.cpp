@@ -7,7 +7,6 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/core/path.hpp"
 #include "spinloom/runtime/threads.hpp"
-#include "stencil/cuda/stencil_resident.hpp"
 #include "stencil/tuner/contest.hpp"
 #include "stencil/tuner/gpu.hpp"
 #include "stencil/tuner/key.hpp"
@@ -117,10 +116,6 @@ Tuned tune(const std::vector<Kernel<T>>& chain, const GridProblem& problem, cons
       const double glups = 1e-9 * copy_bandwidth(problem.device) / bytes_per_update(chain);
       for (const Schedule& s : gpu_candidates(input.chain, input.layout, problem.fields))
         tuned.trials.push_back({s, glups, 0, 0, false});
-      if constexpr (std::is_floating_point_v<T>)
-        if (cuda::resident_fits(input.chain, input.layout, problem.fields, sizeof(T),
-                                cuda::read_facts(problem.device.index)))
-          tuned.trials.push_back({parse_schedule("cuda resident"), glups, 0, 0, false});
       decide(tuned, Shadow<T>(chain, problem, std::int64_t{64} << 20));
       tuned.seconds = seconds_since(begin);
       return tuned;
