@@ -3,6 +3,7 @@
 
 #include "common.hpp"
 #include "denoise_plan.hpp"
+#include "mask_values.hpp"
 #include "spinloom/io/image_part.hpp"
 #include "spinloom/runtime/array.hpp"
 
@@ -57,7 +58,6 @@ double measured_noise(spinloom::View<const Real> values, const spinloom::Shape& 
 
 void require_mask_shape(const std::string& path, const spinloom::Shape& mask, const DenoisePlan& plan,
                         const spinloom::Shape& image);
-void to_mask(const spinloom::Tensor& values, std::uint8_t* to);
 /// Progress of one frame as progress of all.
 spinloom::Progress of_frame(const spinloom::Progress& progress, spinloom::Index frame,
                             spinloom::Index frames);

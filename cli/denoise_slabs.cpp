@@ -36,14 +36,14 @@ constexpr Index piece = Index{1} << 20;
 template <class Real>
 class FilePlanes final : public spinloom::PlaneSource<Real> {
  public:
-  FilePlanes(spinloom::ImageReader& reader, Index plane, Index offset)
-      : reader_(reader), plane_(plane), offset_(offset) {}
+  FilePlanes(spinloom::ImageReader& reader, std::string path, Index plane, Index offset)
+      : reader_(reader), path_(std::move(path)), plane_(plane), offset_(offset) {}
   void read(Index first, Index planes, Real* to) override {
     const Index end = offset_ + (first + planes) * plane_;
     for (Index at = offset_ + first * plane_; at < end; at += piece) {
       const Tensor part = reader_.read(at, std::min(piece, end - at));
       if constexpr (std::is_same_v<Real, std::uint8_t>) {
-        to_mask(part, to);
+        to_mask(path_, part, to);
         to += part.size();
       } else {
         Array<Real> storage;
@@ -55,6 +55,7 @@ class FilePlanes final : public spinloom::PlaneSource<Real> {
 
  private:
   spinloom::ImageReader& reader_;
+  std::string path_;
   Index plane_, offset_;
 };
 
@@ -106,7 +107,7 @@ double noise_of_part(const DenoiseOptions& o, std::uint64_t limit, spinloom::Ima
   part[0] = std::clamp<Index>(most, std::min<Index>(4, planes), planes);
   const Index first = (planes - part[0]) / 2;
   Array<Real> values(part);
-  FilePlanes<Real>(reader, plane / plan.channels, 0).read(first, part[0], values.data());
+  FilePlanes<Real>(reader, o.input, plane / plan.channels, 0).read(first, part[0], values.data());
   if (part[0] < planes || plan.frames > 1)
     o.console().note(fmt::format("the noise is measured in planes {} to {} of {}", first, first + part[0] - 1,
                                  plan.frames > 1 ? "the first frame" : "the image"));
@@ -138,9 +139,9 @@ DenoiseDone denoise_slabs(const DenoiseOptions& o, std::uint64_t limit, spinloom
   for (Index f = 0; f < plan.frames; ++f) {
     spinloom::NlmOptions options = plan.options;
     options.progress = of_frame(o.console().progress(), f, plan.frames);
-    FilePlanes<Real> source(reader, plane, f * plan.frame_voxels());
+    FilePlanes<Real> source(reader, o.input, plane, f * plan.frame_voxels());
     std::optional<FilePlanes<std::uint8_t>> mask_planes;
-    if (mask) mask_planes.emplace(*mask, plane, 0);
+    if (mask) mask_planes.emplace(*mask, o.mask, plane, 0);
     done.slabs += spinloom::nlm_slabs<Real>(frame, source, options, sink, planes,
                                             mask_planes ? &*mask_planes : nullptr);
   }

@@ -43,10 +43,6 @@ void require_mask_shape(const std::string& path, const Shape& mask, const Denois
                     to_string(mask), to_string(image)));
 }
 
-void to_mask(const Tensor& values, std::uint8_t* to) {
-  for (const double v : values.to<double>()) *to++ = v != 0;
-}
-
 spinloom::Progress of_frame(const spinloom::Progress& progress, Index frame, Index frames) {
   if (!progress) return {};
   return [=](const std::string& stage, double share, const std::string&) {
@@ -77,7 +73,7 @@ Tensor filter_whole(const DenoiseOptions& o, spinloom::Device device, const Imag
     const Image loaded = spinloom::load_image(o.mask, {.log = o.console().log()});
     require_mask_shape(o.mask, loaded.data.shape, plan, image.data.shape);
     mask = Array<std::uint8_t>(plan.spatial);
-    to_mask(loaded.data, mask.data());
+    to_mask(o.mask, loaded.data, mask.data());
     maps.mask = mask.view();
   }
   // Filtered where it stays, as often as the type allows: a large image has no room for a third copy.

@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "common.hpp"
+#include "mask_values.hpp"
 #include "output_set.hpp"
 #include "spinloom/core/error.hpp"
 #include "spinloom/io/image_file.hpp"
@@ -90,8 +91,9 @@ st::PoissonProblem<T> problem_of(const Options& o, const Shape& shape, const Con
     problem.low.push_back(low), problem.high.push_back(high);
   }
   if (!o.mask.empty()) {
-    const Array<double> mask = load_values(o.mask, console, shape).data.to<double>();
-    for (const double v : mask) problem.mask.push_back(v != 0);
+    const Image mask = load_values(o.mask, console, shape);
+    problem.mask.resize(static_cast<std::size_t>(mask.data.size()));
+    to_mask(o.mask, mask.data, problem.mask.data());
   }
   if (!o.quality.empty()) {
     const Array<T> quality = load_values(o.quality, console, shape).data.to<T>();

@@ -109,6 +109,9 @@ TEST_F(PoissonCommand, RefusesWhatIsNoProblem) {
   write("line.npy", Array<double>({7}));
   write("mask.npy", Array<std::uint8_t>({9, 12, 21}));
   write("complex.npy", Array<spinloom::cfloat>({4, 4}));
+  Array<float> holes(grid);
+  for (Index i = 0; i < holes.size(); ++i) holes[i] = i == 5 ? std::nanf("") : 1;
+  write("holes.npy", holes);
   expect_failure("", 2, "RHS");
   expect_failure("none.npy -o u.npy", 1, "none.npy");
   expect_failure("line.npy -o u.npy", 1, "2 or 3 axes");
@@ -116,6 +119,7 @@ TEST_F(PoissonCommand, RefusesWhatIsNoProblem) {
   expect_failure("f.npy -o u.png", 2, ".npy");
   expect_failure("f.npy -o f.npy", 1, "--force");
   expect_failure("f.npy -o u.npy --mask mask.npy", 1, "mask.npy: has shape");
+  expect_failure("f.npy -o u.npy --mask holes.npy", 1, "not numbers");
   expect_failure("f.npy -o u.npy --screening -1", 2, "--screening");
   expect_failure("f.npy -o u.npy --tolerance 2", 2, "--tolerance");
   expect_failure("f.npy -o u.npy --boundary wall", 2, "wall");
