@@ -23,8 +23,8 @@ void sweep_box(const Plan<T>& plan, Index l, const Box& box) {
   const Index used = (depth + stack - 1) / stack, blocks = (breadth + rows - 1) / rows;
   parallel_blocks(used * blocks, 1, [&](Index begin, Index end, int) {
     for (Index task = begin; task < end; ++task) {
-      const Index y = box.begin[1] + task / used * rows, y_end = std::min(box.end[1], y + rows);
-      const Index z = box.begin[0] + task % used * stack, z_end = std::min(box.end[0], z + stack);
+      const Index y = box.begin[1] + task % blocks * rows, y_end = std::min(box.end[1], y + rows);
+      const Index z = box.begin[0] + task / blocks * stack, z_end = std::min(box.end[0], z + stack);
       for (Index p = z; p < z_end; p += planes)
         compute_rows(plan, l, p, std::min(z_end, p + planes), y, y_end, way, box.begin[2], box.end[2]);
     }
