@@ -135,6 +135,11 @@ std::vector<std::uint8_t> mask_of(const QualityOptions& options, const Shape& sh
         fmt::format("the mask has shape {}, expected that of the images {} or of their last axes",
                     to_string(mask.shape), to_string(shape)));
   const Tensor flags = mask.cast(DType::b1);
+  if (mask.dtype == DType::f32 || mask.dtype == DType::f64)
+    for (const double v : mask.to<double>())
+      if (std::isnan(v))
+        throw ArgumentError(
+            "the mask holds values that are not numbers; expected 0 where nothing counts, else another");
   std::vector<std::uint8_t> values(static_cast<std::size_t>(count(shape)));
   const auto from = flags.as<std::uint8_t>();
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = from[static_cast<Index>(i) % mask.size()];

@@ -54,6 +54,8 @@ TEST_F(Images, CompareTakesAMask) {
   EXPECT_EQ(json_of("compare a.npy b.npy --mask m.npy")["elements"], 15);
   write("n.npy", DType::u8, {5});
   expect_failure("compare a.npy b.npy --mask n.npy", 1, "the mask has shape [5]");
+  write("holes.npy", DType::f32, {4, 4}, std::nan(""));
+  expect_failure("compare a.npy b.npy --mask holes.npy", 1, "not numbers");
 }
 
 TEST_F(Images, CompareFailsInOneLine) {

@@ -215,7 +215,7 @@ def test_noise_is_estimated_from_any_layout(rng):
         ({"h": "auto"}, TypeError, "expected a number"),
         ({"h": np.ones((3, 3))}, ValueError, "h"),
         ({"sigma": np.ones((9, 10, 11), "int64")}, TypeError, "sigma has dtype int64, expected float32 or float64"),
-        ({"mask": np.ones((9, 10, 11))}, TypeError, "mask has dtype float64, expected bool or uint8"),
+        ({"mask": np.full((9, 10, 11), np.nan)}, TypeError, "mask has dtype float64, expected bool or uint8"),
         ({"channel_axis": 7}, ValueError, "channel_axis is 7"),
         ({"compat": "opencv"}, ValueError, "expected None or 'scikit-image'"),
         ({"device": "cuda"}, RuntimeError, "cuda"),

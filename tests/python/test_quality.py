@@ -42,6 +42,9 @@ def test_a_mask_chooses_what_counts(rng):
     q = spinloom.compare(a, b, mask=mask)
     assert q.elements == mask.sum()
     assert np.isclose(q.nrmse, np.linalg.norm((a - b)[mask]) / np.linalg.norm(b[mask]))
+    holes = np.where(mask, np.nan, 1.0)
+    with pytest.raises(spinloom.ArgumentError, match="the mask holds values that are not numbers; expected 0"):
+        spinloom.compare(a, b, mask=holes)
 
 
 def test_strided_images_give_the_same_figures(rng):

@@ -155,7 +155,7 @@ def test_poisson_refuses_in_words(rng):
     with pytest.raises(spinloom.ShapeError, match="mask"):
         spinloom.poisson(f, np.ones((6, 8), bool))
     with pytest.raises(TypeError, match="float64"):
-        spinloom.poisson(f, np.ones((6, 7)))
+        spinloom.poisson(f, np.full((6, 7), np.nan))
     with pytest.raises(spinloom.ArgumentError, match="method"):
         spinloom.poisson(f, method="magic")
     with pytest.raises(spinloom.ArgumentError, match="2 axes"):

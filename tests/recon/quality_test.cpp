@@ -145,6 +145,9 @@ TEST(Quality, OneMaskServesAllFrames) {
   const Quality q = compare_images(a, b, {.mask = &mask});
   EXPECT_EQ(q.elements, 2);
   EXPECT_NEAR(q.max_abs_difference, .25 * std::max(std::abs(std::cos(1.7)), std::abs(std::cos(4.0))), 1e-14);
+  Tensor holes(DType::f32, {3});
+  holes.as<float>()[1] = NAN;
+  EXPECT_SAYS(refusal<ArgumentError>([&] { compare_images(a, b, {.mask = &holes}); }), "not numbers");
   Tensor misfit(DType::b1, {2});
   EXPECT_SAYS(refusal<ShapeError>([&] { compare_images(a, b, {.mask = &misfit}); }),
               "the mask has shape [2]");
