@@ -42,9 +42,16 @@ std::pair<st::Boundary, st::Boundary> parse_faces(const std::string& text) {
   return {one(text.substr(0, bar)), one(text.substr(bar + 1))};
 }
 
+/// What no image could make right is wrong usage; how many texts there may be depends on its axes.
 std::string check_faces(const std::string& text) {
+  using Kind = st::Boundary::Kind;
   try {
-    parse_faces(text);
+    const auto [low, high] = parse_faces(text);
+    for (const auto& face : {low, high})
+      if (face.kind != Kind::dirichlet && face.kind != Kind::neumann && face.kind != Kind::periodic)
+        return fmt::format("'{}': expected dirichlet, neumann or periodic", text);
+    if ((low.kind == Kind::periodic) != (high.kind == Kind::periodic))
+      return fmt::format("'{}': an axis is periodic on both faces or on none; give 'periodic'", text);
     return {};
   } catch (const spinloom::ArgumentError& e) {
     return e.what();

@@ -123,9 +123,11 @@ TEST_F(PoissonCommand, RefusesWhatIsNoProblem) {
   expect_failure("f.npy -o u.npy --screening -1", 2, "--screening");
   expect_failure("f.npy -o u.npy --tolerance 2", 2, "--tolerance");
   expect_failure("f.npy -o u.npy --boundary wall", 2, "wall");
-  expect_failure("f.npy -o u.npy --boundary clamp", 1, "clamp");
-  expect_failure("f.npy -o u.npy --boundary 'periodic | neumann 0'", 1, "periodic");
+  expect_failure("f.npy -o u.npy --boundary clamp", 2, "clamp");
+  expect_failure("f.npy -o u.npy --boundary 'periodic | neumann 0'", 2, "periodic");
+  expect_failure("f.npy -o u.npy --boundary periodic periodic periodic periodic", 2, "--boundary");
   expect_failure("f.npy -o u.npy --boundary 'neumann 0' periodic", 1, "--boundary: 2 values");
+  expect_failure("f.npy -o u.npy --spacing 1,2,3,4", 2, "--spacing");
   expect_failure("f.npy -o u.npy --spacing 1,0,1", 2, "--spacing");
   expect_failure("f.npy -o u.npy --method magic", 2, "magic");
   if (!spinloom::cuda_status().is_usable()) expect_failure("f.npy -o u.npy --device cuda", 1, "cuda");
