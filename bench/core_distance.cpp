@@ -2,27 +2,42 @@
 
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 #include "spinloom/runtime/threads.hpp"
 
-double core_distance_ns() {
-  if (spinloom::thread_count() < 2) return 0;
-  constexpr int warm = 1000, turns = 10000;
-  alignas(128) std::atomic<int> turn{0};  // the line that goes back and forth: even numbers are this thread's
-  const auto play = [&](int mine, int first, int last) {
-    for (int i = first; i < last; ++i) {
-      // Gives way at times: on one core the other would never come.
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int warm = 1000, turns = 10000;
+
+/// A line that two threads write in turn; whoever waits in vain for a second, such as on one core, ends the game.
+struct Game {
+  alignas(128) std::atomic<int> turn{0};
+  std::atomic<bool> is_over{false};
+  Clock::time_point start{};
+
+  void play(int mine) {
+    for (int i = 0; i < warm + turns; ++i) {
+      if (i == warm && mine == 0) start = Clock::now();
+      const auto limit = Clock::now() + std::chrono::seconds(1);
       for (int spins = 1; turn.load(std::memory_order_acquire) != 2 * i + mine; ++spins)
-        if (spins % 4096 == 0) std::this_thread::yield();
+        if (spins % 1024 == 0 && (is_over || Clock::now() > limit)) {
+          is_over = true;
+          return;
+        }
       turn.store(2 * i + mine + 1, std::memory_order_release);
     }
-  };
-  std::thread other([&] { play(1, 0, warm + turns); });
-  play(0, 0, warm);
-  const auto start = std::chrono::steady_clock::now();
-  play(0, warm, warm + turns);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  other.join();
-  return 1e9 * seconds / (2 * turns);
+  }
+};
+
+}  // namespace
+
+double core_distance_ns() {
+  if (spinloom::thread_count() < 2) return 0;
+  Game game;
+  spinloom::parallel_blocks(
+      2, 1, [&](spinloom::Index player, spinloom::Index, int) { game.play(static_cast<int>(player)); });
+  if (game.is_over) return 0;
+  return 1e9 * std::chrono::duration<double>(Clock::now() - game.start).count() / (2 * turns);
 }
