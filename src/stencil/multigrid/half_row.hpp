@@ -36,4 +36,9 @@ HalfRow<T> half_row(const Level<T>& l, T* u, const T* f, Index z, Index y, int p
   return r;
 }
 
+/// Rows that are worth a thread of their own.
+inline Index grain_of(const Layout& g) {
+  return std::max<Index>(1, (Index{1} << 15) / std::max<Index>(1, g.n[2]));
+}
+
 }  // namespace spinloom::stencil::multigrid
