@@ -1,5 +1,3 @@
-#include <map>
-
 #include "devices.hpp"
 #include "runtime/cuda/compiler.hpp"
 #include "runtime/cuda/context.hpp"
@@ -7,14 +5,12 @@
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/linear.hpp"
 #include "stencil/cuda/domain_exchange.hpp"
-#include "stencil/domain_harness.hpp"
+#include "stencil/domain_problems.hpp"
 
 namespace spinloom::stencil {
 namespace {
 using namespace testing;
 using spinloom::testing::gpu;
-
-using Faces = std::array<std::pair<Boundary, Boundary>, 3>;
 
 /// Ranks that are threads, and are told that they do not reach one another's memory, as processes do not.
 class Apart final : public RankGroup {
@@ -47,39 +43,21 @@ class DomainCuda : public ::testing::TestWithParam<std::string> {
   std::string difference(int ranks, const Problem<T>& problem, Sharing how,
                          const std::vector<Grid<T>>& expected) {
     how.devices = devices_;
-    std::string words;
-    try {
-      run_ranks(ranks_of(ranks), [&](const Communicator& c) {
-        const std::string mine = difference_on(c, problem, how, expected);
-        if (c.rank() == 0) words = mine;
-      });
-    } catch (const ArgumentError& e) {
-      return std::string("refused: ") + e.what();
-    }
-    return words;
+    return difference_over(ranks_of(ranks), problem, how, expected);
   }
 
   /// Random sizes, faces, splits and rims; returns how many were carried out.
   template <class T>
   int check(std::mt19937& random, const std::vector<Kernel<T>>& chain, const std::vector<double>& params,
             const std::string& schedule, int problems) {
-    const auto one_of = [&](const auto& all) {
-      return all[std::uniform_int_distribution<std::size_t>(0, std::size(all) - 1)(random)];
-    };
     int done = 0;
     for (int i = 0; i < problems; ++i) {
       Problem<T> p;
       p.chain = chain;
-      const auto size = [&] { return one_of(std::array<Index, 5>{6, 17, 34, 40, 70}); };
+      const auto size = [&] { return one_of(random, std::array<Index, 5>{6, 17, 34, 40, 70}); };
       p.shape =
           chain[0].definition->rank == 2 ? Shape{size(), 4 * size()} : Shape{size(), size(), 2 * size()};
-      for (auto& [low, high] : p.faces) {
-        const auto any = [&] {
-          return one_of(std::array{dirichlet(0.5), neumann(0.1), reflect(), clamp(), none(), dirichlet(-1)});
-        };
-        low = any(), high = any();
-        if (random() % 3 == 0) low = high = periodic();
-      }
+      p.faces = random_faces(random);
       p.params = params;
       p.steps = 7;
       p.seed = static_cast<unsigned>(random());
@@ -88,17 +66,13 @@ class DomainCuda : public ::testing::TestWithParam<std::string> {
       for (int sharing = 0; sharing < 2; ++sharing) {
         Sharing how;
         how.schedule = schedule;
-        how.steps_between = one_of(std::array{1, 1, 2, 3, 4});
+        how.steps_between = one_of(random, std::array{1, 1, 2, 3, 4});
         how.exchanging = random() % 4 == 0 ? Exchanging::blocking : Exchanging::overlapped;
-        const int ranks = one_of(std::array{1, 2, 2, 3, 4, 4, 6, 8});
+        const int ranks = one_of(random, std::array{1, 2, 2, 3, 4, 4, 6, 8});
         const std::string words = difference(ranks, p, how, expected);
         if (words.rfind("refused: ", 0) == 0) continue;
         ++done;
-        EXPECT_EQ(words, "") << chain[0].definition->name << " on " << spinloom::to_string(p.shape) << " by "
-                             << ranks << " ranks, " << to_string(how) << "; z " << to_string(p.faces[0].first)
-                             << "/" << to_string(p.faces[0].second) << ", y " << to_string(p.faces[1].first)
-                             << "/" << to_string(p.faces[1].second) << ", x " << to_string(p.faces[2].first)
-                             << "/" << to_string(p.faces[2].second);
+        EXPECT_EQ(words, "") << in_words(p, ranks, how);
         if (HasFailure()) return done;
       }
     }
@@ -183,30 +157,19 @@ TEST_P(DomainCuda, GivesTheBitsOfOneRankForEverySplit) {
       p.chain = builtin_kernels<float>(name);
       p.shape = {20, 18, 140};
       for (const auto& [_, value] : find_builtin(name).params) p.params.push_back(value);
-      p.faces = wraps ? Faces{{{periodic(), periodic()}, {periodic(), periodic()}, {periodic(), periodic()}}}
-                      : Faces{{{reflect(), none()}, {neumann(0.2), clamp()}, {none(), dirichlet(1)}}};
+      p.faces = faces_that_wrap(wraps);
       p.steps = 5;
       const auto expected = p.by({});
-      for (Index z = 1; z <= 4; ++z)
-        for (Index y = 1; y <= 4; ++y)
-          for (Index x = 1; x <= 4; ++x) {
-            if (z * y * x > 8 || (z + y + x) % 2 == (wraps ? 1 : 0)) continue;  // half of them each
-            const std::string words =
-                difference(static_cast<int>(z * y * x), p, {{z, y, x}, 1, "cuda gather", {}, {}}, expected);
-            ASSERT_EQ(words, "") << name << " split " << z << " x " << y << " x " << x;
-            ++done;
-          }
+      for_each_split([&](const Shape& split) {
+        if ((split[0] + split[1] + split[2]) % 2 == (wraps ? 1 : 0)) return;  // half of them each
+        const std::string words =
+            difference(static_cast<int>(count(split)), p, {split, 1, "cuda gather", {}, {}}, expected);
+        EXPECT_EQ(words, "") << name << " split " << spinloom::to_string(split);
+        ++done;
+      });
     }
   EXPECT_EQ(done, 2 * 26);
 }
-
-struct Summed {  // a sum and a maximum that ride along
-  static constexpr Field<0> u{};
-  constexpr auto operator()() const {
-    const auto mean = 0.25 * ((u(0, -1) + u(0, 1)) + (u(-1, 0) + u(1, 0)));
-    return together(next(u) = mean, sum(mean * mean), max(mean - u(0, 0)));
-  }
-};
 
 TEST_P(DomainCuda, SumsInTheOrderOfTheWholeGrid) {
   const std::vector<Kernel<float>> chain = {make_kernel<Summed, float>("summed")};

@@ -1,38 +1,13 @@
-#include <map>
-
 #include "spinloom/stencil/builtin.hpp"
 #include "spinloom/stencil/linear.hpp"
-#include "stencil/domain/domain_state.hpp"
-#include "stencil/domain/exchange.hpp"
-#include "stencil/domain_harness.hpp"
+#include "stencil/domain_problems.hpp"
 
 namespace spinloom::stencil {
 namespace {
 using namespace testing;
 
-using Faces = std::array<std::pair<Boundary, Boundary>, 3>;
-
 std::vector<Communicator> ranks_of(int count) {
   return make_communicators(std::vector<Device>(static_cast<std::size_t>(count)));
-}
-
-template <class Choices>
-const auto& one_of(std::mt19937& random, const Choices& all) {
-  return all[std::uniform_int_distribution<std::size_t>(0, std::size(all) - 1)(random)];
-}
-
-Faces random_faces(std::mt19937& random) {
-  Faces faces;
-  for (auto& [low, high] : faces) {
-    const auto any = [&] {
-      return one_of(random,
-                    std::array{dirichlet(0.5), neumann(0.1), reflect(), clamp(), none(), dirichlet(-1)});
-    };
-    low = any();
-    high = any();
-    if (random() % 3 == 0) low = high = periodic();
-  }
-  return faces;
 }
 
 struct Threads {
@@ -40,22 +15,12 @@ struct Threads {
   ~Threads() { set_thread_count(0); }
 };
 
-/// "" when all ranks together give the bits of one, else how they differ; "refused: .." when they say that they cannot.
 template <class T>
 std::string difference(int ranks, const Problem<T>& problem, const Sharing& how,
                        const std::vector<Grid<T>>& expected) {
-  std::string words;
   static int calls = 0;
   const Threads mostly(++calls % 8 == 0 ? 2 : 1);  // a rank has its own already
-  try {
-    run_ranks(ranks_of(ranks), [&](const Communicator& c) {
-      const std::string mine = difference_on(c, problem, how, expected);
-      if (c.rank() == 0) words = mine;
-    });
-  } catch (const ArgumentError& e) {
-    return std::string("refused: ") + e.what();
-  }
-  return words;
+  return difference_over(ranks_of(ranks), problem, how, expected);
 }
 
 const std::vector<std::string> schedules = {"naive",
@@ -83,12 +48,7 @@ int check_shared(std::mt19937& random, const Problem<T>& problem, int trials) {
     const std::string words = difference(ranks, problem, how, expected);
     if (words.rfind("refused: ", 0) == 0) continue;
     ++done;
-    EXPECT_EQ(words, "") << problem.chain[0].definition->name << " on " << spinloom::to_string(problem.shape)
-                         << " by " << ranks << " ranks, " << to_string(how) << "; z "
-                         << to_string(problem.faces[0].first) << "/" << to_string(problem.faces[0].second)
-                         << ", y " << to_string(problem.faces[1].first) << "/"
-                         << to_string(problem.faces[1].second) << ", x " << to_string(problem.faces[2].first)
-                         << "/" << to_string(problem.faces[2].second);
+    EXPECT_EQ(words, "") << in_words(problem, ranks, how);
     if (::testing::Test::HasFailure()) break;
   }
   return done;
@@ -157,30 +117,18 @@ TEST(Domain, GivesTheBitsOfOneRankForEverySplit) {
     Problem<float> p = builtin_problem<float>(find_builtin(name), random);
     p.shape = {20, 18, 70};
     for (const bool wraps : {false, true}) {
-      p.faces = wraps ? Faces{{{periodic(), periodic()}, {periodic(), periodic()}, {periodic(), periodic()}}}
-                      : Faces{{{reflect(), none()}, {neumann(0.2), clamp()}, {none(), dirichlet(1)}}};
+      p.faces = faces_that_wrap(wraps);
       const auto expected = p.by({});
-      for (Index z = 1; z <= 4; ++z)
-        for (Index y = 1; y <= 4; ++y)
-          for (Index x = 1; x <= 4; ++x) {
-            if (z * y * x > 8) continue;
-            const std::string words = difference(static_cast<int>(z * y * x), p,
-                                                 {{z, y, x}, 1, "sweep rows=8 planes=2", {}}, expected);
-            ASSERT_EQ(words, "") << name << " split " << z << " x " << y << " x " << x;
-            ++done;
-          }
+      for_each_split([&](const Shape& split) {
+        const std::string words =
+            difference(static_cast<int>(count(split)), p, {split, 1, "sweep rows=8 planes=2", {}}, expected);
+        EXPECT_EQ(words, "") << name << " split " << spinloom::to_string(split);
+        ++done;
+      });
     }
   }
   EXPECT_EQ(done, 6 * 26);
 }
-
-struct Summed {  // a sum and a maximum that ride along
-  static constexpr Field<0> u{};
-  constexpr auto operator()() const {
-    const auto mean = 0.25 * ((u(0, -1) + u(0, 1)) + (u(-1, 0) + u(1, 0)));
-    return together(next(u) = mean, sum(mean * mean), max(mean - u(0, 0)));
-  }
-};
 
 TEST(Domain, SumsInTheOrderOfTheWholeGrid) {
   Problem<float> p;
@@ -319,95 +267,6 @@ TEST(Domain, ExchangesNothingAlongAnAxisThatIsNotRead) {
     const Index z = domain.part().begin[0];
     EXPECT_EQ(u(z, 1, 0), 0.5 * (u(z, 1, 0) * 0 + double(z * 16 + 4 + 9) + double(z * 16 + 4 + 1)));
   });
-}
-
-/// A point of the whole grid that a stored one stands for, on a periodic axis that is split the one inside.
-std::array<Index, 3> meant(const Domain& domain, const DomainPart& part, std::array<Index, 3> stored) {
-  const auto n = make_layout(domain.shape(), {}, 1).n;
-  for (std::size_t a = 0; a < 3; ++a) {
-    stored[a] += part.stored_begin[a];
-    if (domain.is_periodic(static_cast<int>(a)) && domain.parts()[a] > 1)
-      stored[a] = (stored[a] + n[a]) % n[a];
-  }
-  return stored;
-}
-template <class F>
-void for_each_point(const Box& box, const F& f) {
-  for (Index z = box.begin[0]; z < box.end[0]; ++z)
-    for (Index y = box.begin[1]; y < box.end[1]; ++y)
-      for (Index x = box.begin[2]; x < box.end[2]; ++x) f(std::array<Index, 3>{z, y, x});
-}
-
-// Every cell of a rim comes once, from the rank whose own it is, who sends those very points in that order.
-TEST(Domain, PassagesBringEachCellOfARimOnce) {
-  std::mt19937 random(5);
-  int done = 0;
-  for (int trial = 0; trial < 200; ++trial) {
-    const auto few = [&](int least, int most) {
-      return std::uniform_int_distribution<Index>(least, most)(random);
-    };
-    Rim rim;
-    for (std::size_t a = 0; a < 3; ++a) {
-      rim.reach.low[a] = few(0, 2), rim.reach.high[a] = few(0, 2);
-      rim.depth.low[a] = 2 * rim.reach.low[a], rim.depth.high[a] = 2 * rim.reach.high[a];
-    }
-    const Shape shape{few(4, 14), few(4, 14), few(4, 14)};
-    const auto ranks = ranks_of(static_cast<int>(few(1, 8)));
-    const DomainOptions options{{}, {random() % 2 == 0, random() % 2 == 0, random() % 2 == 0}};
-    std::vector<Domain> domains;
-    try {
-      for (const auto& c : ranks) domains.emplace_back(shape, c, rim, options);
-    } catch (const ArgumentError&) {
-      continue;
-    }
-    ++done;
-    // By receiver, sender and tag: what is sent, in order, as points of the whole grid.
-    std::map<std::tuple<int, int, int>, std::vector<std::array<Index, 3>>> sent, received;
-    for (const Domain& d : domains) {
-      const DomainPart part = d.part();
-      const GridLayout stored =
-          make_layout({part.stored_end[0] - part.stored_begin[0], part.stored_end[1] - part.stored_begin[1],
-                       part.stored_end[2] - part.stored_begin[2]},
-                      rim.reach, 8);
-      std::map<std::array<Index, 3>, int> times;
-      for (const Passage& p : passages(d, stored)) {
-        const int me = d.communicator().rank();
-        for_each_point(p.send, [&](auto at) { sent[{p.peer, me, p.out_tag}].push_back(meant(d, part, at)); });
-        for_each_point(p.receive, [&](auto at) {
-          received[{me, p.peer, p.in_tag}].push_back(meant(d, part, at));
-          ++times[at];
-        });
-      }
-      for_each_point({{}, stored.n}, [&](auto at) {
-        bool is_own = true;
-        for (std::size_t a = 0; a < 3; ++a)
-          is_own &=
-              at[a] >= part.begin[a] - part.stored_begin[a] && at[a] < part.end[a] - part.stored_begin[a];
-        ASSERT_EQ(times[at], is_own ? 0 : 1);
-      });
-    }
-    ASSERT_EQ(sent, received);
-  }
-  EXPECT_GE(done, 50);
-}
-
-TEST(Domain, WhatIsAroundTheCoreIsEachPointOnce) {
-  std::mt19937 random(6);
-  for (int trial = 0; trial < 100; ++trial) {
-    Box box, core;
-    for (std::size_t a = 0; a < 3; ++a) {
-      box.end[a] = 3 + static_cast<Index>(random() % 5);
-      core.begin[a] = static_cast<Index>(random() % 3);
-      core.end[a] = box.end[a] - static_cast<Index>(random() % 3);
-    }
-    std::map<std::array<Index, 3>, int> times;
-    for (const Box& slab : around(box, core)) for_each_point(slab, [&](auto at) { ++times[at]; });
-    for_each_point(core, [&](auto at) { ++times[at]; });
-    for_each_point(box, [&](auto at) { ASSERT_EQ(times[at], 1); });
-    Index all = 0;
-    for (const auto& [_, count] : times) all += count;
-    EXPECT_EQ(all, points(box));
-  }
 }
 
 TEST(Domain, ScattersWhatItGathers) {
