@@ -26,6 +26,12 @@ class Module final : public Adapter {
     int length = 0;
     if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "an unknown MPI";
     text[std::strcspn(text, ",\n")] = '\0';  // the name and version, not who packed it
+    // "MPICH Version:\t4.0.2"
+    constexpr char word[] = " Version:\t";
+    if (char* between = std::strstr(text, word)) {
+      *between = ' ';
+      std::memmove(between + 1, between + sizeof(word) - 1, std::strlen(between + sizeof(word) - 1) + 1);
+    }
     return text;
   }
   const char* describe(int status) override {
