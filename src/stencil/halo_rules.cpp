@@ -77,7 +77,8 @@ void HaloRules<T>::fill(T* origin) const {
   const Index s = layout_.row_stride, ps = layout_.plane_stride;
   const auto& n = layout_.n;
   if (n[0] * n[1] * n[2] == 0) return;
-  parallel_blocks(n[0], 1, [&](Index begin, Index end, int) {
+  // A few cells of each row are set; below so many rows a team costs more than it saves.
+  parallel_blocks(n[0], n[0] * n[1] < 4096 ? n[0] : 1, [&](Index begin, Index end, int) {
     for (Index z = begin; z < end; ++z) {
       T* plane = origin + z * ps;
       if (!cells_[2].empty())

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "spinloom/runtime/threads.hpp"
+#include "stencil/cpu/small_work.hpp"
 #include "stencil/plan.hpp"
 
 namespace spinloom::stencil {
@@ -21,7 +22,8 @@ void sweep_box(const Plan<T>& plan, Index l, const Box& box) {
                       s.kind == Schedule::Kind::naive ? depth : thread_count() * (rows < breadth ? 1 : 4));
   const Index stack = ((depth + stacks - 1) / stacks + planes - 1) / planes * planes;
   const Index used = (depth + stack - 1) / stack, blocks = (breadth + rows - 1) / rows;
-  parallel_blocks(used * blocks, 1, [&](Index begin, Index end, int) {
+  const Index grain = grain_of(used * blocks, depth * breadth * (box.end[2] - box.begin[2]));
+  parallel_blocks(used * blocks, grain, [&](Index begin, Index end, int) {
     for (Index task = begin; task < end; ++task) {
       const Index y = box.begin[1] + task % blocks * rows, y_end = std::min(box.end[1], y + rows);
       const Index z = box.begin[0] + task / blocks * stack, z_end = std::min(box.end[0], z + stack);

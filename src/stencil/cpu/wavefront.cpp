@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "spinloom/runtime/threads.hpp"
+#include "stencil/cpu/small_work.hpp"
 #include "stencil/plan.hpp"
 
 namespace spinloom::stencil {
@@ -22,8 +23,9 @@ void run_wavefront(const Plan<T>& plan, Index first_level, Index levels) {
     for (Index block = 0; block < std::max(blocks, all); ++block) {
       constexpr Index parts = 4;  // a level's rows are cut further, for more threads than levels
       const Index part = (rows + parts - 1) / parts;
+      const Index grain = grain_of(depth * parts, depth * planes * rows * n[2]);
       for (Index wave = 0; wave < n[0] + lag * (depth - 1); wave += planes)
-        parallel_blocks(depth * parts, 1, [&](Index begin, Index end, int) {
+        parallel_blocks(depth * parts, grain, [&](Index begin, Index end, int) {
           for (Index task = begin; task < end; ++task) {
             const Index t = task / parts, z = wave - lag * t;
             if (z + planes <= 0 || z >= n[0]) continue;
