@@ -209,7 +209,10 @@ void bench_case(const Case& c, const BenchRequest& request, BenchResult& result)
                    {"ratio_to_spatial", ratio(v, variants[2])},
                    {"ratio_to_resident", ratio(v, variants[4])},
                    {"relative_error", 0}};
-    if (v.name == "resident" && core_distance.front() > 0) figure["core_distance_ns"] = median(core_distance);
+    if (v.name == "resident") {
+      figure["temporal_over_resident"] = ratio(variants[3], v);
+      if (core_distance.front() > 0) figure["core_distance_ns"] = median(core_distance);
+    }
     if (v.name == "spatial") {
       figure["predicted_glups"] = median(predicted);
       figure["predicted_over_measured"] = median(predicted_over_measured);
