@@ -112,6 +112,22 @@ TEST(StencilCuda, BuiltinsHaveTheBitsOfTheReference) {
   }
 }
 
+TEST(StencilCuda, GathersOnGridsOfMoreBlocksThanAnAxisOfALaunchHas) {
+  SPINLOOM_NEEDS(gpu);
+  const auto check = [](const char* name, const Shape& shape, const char* schedule) {
+    const auto chain = builtin_kernels<float>(name);
+    Problem<float> problem{chain, shape, {}, params_of(chain), 1, 3};
+    for (auto& face : problem.faces) face = {clamp(), dirichlet(0.75)};
+    expect_equal(by_gpu(problem, parse_schedule(schedule)), problem.by_reference(), schedule);
+  };
+  check("7-point", {66000, 3, 2}, "cuda gather");
+  check("red-black", {66001, 1, 3}, "cuda gather");
+  check("red-black", {66001, 2, 2}, "cuda gather block=32x1");
+  check("7-point", {2, 70000, 2}, "cuda gather block=32x1");
+  check("5-point", {70001, 5}, "cuda gather");
+  check("5-point", {270001, 1}, "cuda gather");
+}
+
 /// A few shapes and faces for each, since kernels are compiled anew: schedules, stencils and types take turns.
 template <class T>
 void expect_reference_by(const std::vector<std::pair<const char*, const char*>>& runs) {
@@ -147,7 +163,7 @@ TEST(StencilCuda, MarchesWithTheBitsOfTheReference) {
 TEST(StencilCuda, MarchesFromRingsWithTheBitsOfTheReference) {
   SPINLOOM_NEEDS(gpu);
   expect_reference_by<float>({{"7-point", "cuda ring"},
-                              {"wave", "cuda ring block=32x4 rows=2 depth=5 ahead=2 shuffle"},
+                              {"wave", "cuda ring block=32x4 rows=2 depth=5 ahead=2"},
                               {"perona-malik", "cuda ring block=32x4 depth=8 ahead=3"},
                               {"5-point", "cuda ring ahead=2"},
                               {"27-point", "cuda ring block=64x2 rows=3 depth=5 band=8 unroll=2"}});
@@ -183,6 +199,7 @@ TEST(StencilCuda, KeepsHalves) {
       std::vector<Kernel<Half>> chain;
       for (const auto& kernel : builtin_kernels<float>(name)) chain.push_back(stored_as_half(kernel));
       if (chain[0].view().red_black && std::string(schedule) != "cuda gather") continue;
+      if (chain[0].view().rank == 2 && std::string(schedule).find("rows") != std::string::npos) continue;
       expect_reference(chain, shapes_of(chain[0].view().rank), parse_schedule(schedule), name);
     }
 }
@@ -349,7 +366,7 @@ TEST(StencilCudaKernels, CompileForEveryArchitecture) {
   for (const int capability : {75, 80, 90})
     compiles(
         cuda::stencil_instance(cuda::stencil_gather_source, *builtin_kernels<float>("7-point")[0].definition,
-                               cuda::StencilNumbers::f32, {"BLOCK_X=64", "BLOCK_Y=4"}),
+                               cuda::StencilNumbers::f32, {"BLOCK_X=64", "BLOCK_Y=4", "ORDER=0"}),
         capability);
   using Numbers = cuda::StencilNumbers;
   for (const bool ring : {false, true})
@@ -373,7 +390,7 @@ TEST(StencilCudaKernels, CompileForEveryArchitecture) {
       {"gradient", Numbers::c32}, {"life", Numbers::f32},        {"divergence", Numbers::c64}};
   for (const auto& [name, numbers] : variants)
     compiles(cuda::stencil_instance(cuda::stencil_gather_source, *builtin_kernels<float>(name)[0].definition,
-                                    numbers, {"BLOCK_X=64", "BLOCK_Y=4"}),
+                                    numbers, {"BLOCK_X=64", "BLOCK_Y=4", "ORDER=0"}),
              90);
 }
 

@@ -38,7 +38,7 @@ template <class T>
 std::vector<KernelUse> StencilEngine<T>::uses() const {
   if (const auto* pass = dynamic_cast<const OverlappedPass<T>*>(overlapped_.get())) return {pass->use()};
   std::vector<KernelUse> all;
-  for (const Stage& stage : stages_) {
+  for (const StencilStage& stage : stages_) {
     const bool is_reduced = std::string_view(stage.kernel) == "gather_reduced";
     all.push_back(
         kernel_use(context_, context_.modules().function(*stage.instance, stage.kernel, stage.shared_bytes),

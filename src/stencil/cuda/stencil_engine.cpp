@@ -1,10 +1,7 @@
 #include "stencil/cuda/stencil_engine.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/memory_pool.hpp"
@@ -15,25 +12,7 @@
 
 namespace spinloom::cuda {
 
-extern const KernelSource stencil_gather_source;
-
 using stencil::Plan;
-using stencil::ProgramView;
-
-namespace {
-
-constexpr Index reduced_rows = 16;  // as in stencil_gather.cu
-
-Index blocks_of(Index count, Index size) { return (count + size - 1) / size; }
-
-Grid one_row_of_blocks(Index count) {
-  if (count > 0x7fffffff)
-    throw ArgumentError(
-        fmt::format("stencil: {} blocks of threads are more than a GPU starts at once", count));
-  return {static_cast<unsigned>(count)};
-}
-
-}  // namespace
 
 template <class T>
 StencilEngine<T>::StencilEngine(const Plan<T>& plan)
@@ -47,66 +26,14 @@ StencilEngine<T>::StencilEngine(const Plan<T>& plan)
     return;
   }
   for (const auto& kernel : plan.chain) {
-    Stage stage;
-    const auto numbers = stencil_numbers<T>(kernel.in_double);
+    const DeviceFacts& facts = context_.facts();
     const stencil::Schedule s = plan.schedule.kind == stencil::Schedule::Kind::cuda
-                                    ? chosen_schedule(kernel.view(), sizeof(T), plan.layout, context_.facts())
+                                    ? chosen_schedule(kernel.view(), sizeof(T), plan.layout, facts)
                                     : plan.schedule;
-    if (s.kind == stencil::Schedule::Kind::tile) {
-      stage.kernel = "tile";
-      stage.march = march_shape(s, sizeof(T), plan.layout.rank == 2);
-      const TileShape tile{.points = stage.march.points,
-                           .rows = stage.march.rows,
-                           .depth = s.depth > 0 ? s.depth : 4,
-                           .block_x = stage.march.block_x,
-                           .block_y = stage.march.block_y,
-                           .shuffle = stage.march.shuffle,
-                           .wide = plan.layout.plane_stride * Index{sizeof(T)} >= Index{0xf0000000},
-                           .blocks = stage.march.blocks};
-      stage.depth = tile.depth;
-      stage.band = s.band > 0 ? blocks_of(s.band, tile.block_y * tile.rows) : Index{1} << 30;
-      stage.instance = &tile_instance(*kernel.definition, numbers, tile);
-    } else if (s.kind == stencil::Schedule::Kind::march || s.kind == stencil::Schedule::Kind::ring) {
-      stage.march = march_shape(s, sizeof(T), plan.layout.rank == 2);
-      if (stage.march.ring && s.shuffle && stage.march.block_x == 32) {
-        // Boxes begin at multiples of 16 bytes.
-        const int points = stage.march.points, unit = std::max(points, 16 / static_cast<int>(sizeof(T)));
-        const int edge = (plan.handed_reach + unit - 1) / unit * (unit / points);
-        if (edge <= 8) stage.march.edge = edge, stage.march.handed = plan.handed;
-      }
-      // Short ways keep blocks close to one another in memory; with long reaches they would read too much twice.
-      stage.depth = s.depth > 0 ? s.depth : kernel.view().reach().radius(0) > 1 ? 128 : 48;
-      const DeviceFacts& facts = context_.facts();
-      if (!stage.march.ring &&
-          (facts.capability < 80 || sizeof(T) * stage.march.points < 4))  // no such copies
-        stage.march.ahead = std::min(stage.march.ahead, 1);
-      stage.kernel = stage.march.ring ? "ring" : "march";
-      const MarchKernel made = march_kernel(*kernel.definition, numbers, stage.march);
-      stage.instance = made.instance;
-      stage.shared_bytes = made.shared_bytes;
-      stage.boxes = made.boxes;
-      stage.word_bytes = made.word_bytes;
-      if (stage.march.ring)
-        stage.band = s.band > 0 ? blocks_of(s.band, stage.march.block_y * stage.march.rows) : Index{1} << 30;
-      if (stage.march.ring && facts.capability < 90)
-        throw ArgumentError(fmt::format("{}: {} lacks the bulk copies that cuda ring needs; use cuda march",
-                                        kernel.definition->name, facts.name));
-      if (stage.shared_bytes > facts.shared_memory_bytes)
-        throw ArgumentError(fmt::format(
-            "{}: a block of '{}' needs {} bytes of shared memory, {} has {}; choose a smaller block, fewer "
-            "rows or ahead=1",
-            kernel.definition->name, to_string(s), stage.shared_bytes, facts.name,
-            facts.shared_memory_bytes));
-    } else {
-      if (kernel.view().reduction_count > 0) stage.kernel = "gather_reduced";
-      stage.march.block_x = s.block_x == 0 ? 64 : s.block_x;
-      stage.march.block_y = s.block_y == 0 ? 4 : s.block_y;
-      stage.instance = &stencil_instance(
-          stencil_gather_source, *kernel.definition, numbers,
-          {fmt::format("BLOCK_X={}", stage.march.block_x), fmt::format("BLOCK_Y={}", stage.march.block_y)});
-    }
+    stages_.push_back(stencil_stage(*kernel.definition, stencil_numbers<T>(kernel.in_double), plan.layout, s,
+                                    facts, {plan.handed, plan.handed_reach}));
+    const StencilStage& stage = stages_.back();
     context_.modules().function(*stage.instance, stage.kernel, stage.shared_bytes);
-    stages_.push_back(stage);
   }
   for (std::size_t r = 0; r < plan.reduced.size(); ++r)
     reduced_.push_back(context_.memory().allocate(plan.reduced[r].size() * sizeof(double)));
@@ -164,80 +91,6 @@ StencilWork StencilEngine<T>::work(Index l) const {
 }
 
 template <class T>
-void StencilEngine<T>::gather(const Stage& stage, const StencilWork& w, bool half_of_points) {
-  const Index rows = w.nz * w.ny, x = stage.march.block_x, y = stage.march.block_y;
-  if (stage.kernel == std::string_view("gather_reduced"))
-    return launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(blocks_of(rows, reduced_rows)),
-                  {256}, 0, w);
-  const Index columns = half_of_points ? (w.nx + 1) / 2 : w.nx;
-  launch(context_, *stage.instance, stage.kernel,
-         one_row_of_blocks(blocks_of(columns, x) * blocks_of(rows, y)),
-         {static_cast<unsigned>(x), static_cast<unsigned>(y)}, 0, w);
-}
-
-template <class T>
-void StencilEngine<T>::march(const Stage& stage, const StencilWork& w) {
-  const MarchShape& s = stage.march;
-  const Index tiles_x = blocks_of(w.nx, (s.block_x - 2 * s.edge) * s.points),
-              tiles_y = blocks_of(w.ny, s.block_y * s.rows), tiles_z = blocks_of(w.nz, stage.depth);
-  const Grid block{static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)};
-  if (s.ring) {
-    const Index band = std::min(stage.band, tiles_y);
-    launch(context_, *stage.instance, stage.kernel,
-           one_row_of_blocks(tiles_x * blocks_of(tiles_y, band) * band * tiles_z), block, stage.shared_bytes,
-           w, boxes(stage, w), stage.depth, static_cast<int>(band));
-  } else {
-    launch(context_, *stage.instance, stage.kernel, one_row_of_blocks(tiles_x * tiles_y * tiles_z), block,
-           stage.shared_bytes, w, stage.depth);
-  }
-}
-
-template <class T>
-Boxes StencilEngine<T>::boxes(const Stage& stage, const StencilWork& w) const {
-  const auto& g = plan_.layout;
-  const Index bytes = stage.word_bytes;
-  const auto words = [&](Index elements) { return elements * Index{sizeof(T)} / bytes; };
-  Boxes b;
-  const Index unit = 16 / Index{sizeof(T)}, left = (g.halo.low[2] + unit - 1) / unit * unit;
-  b.x = static_cast<int>(words(left));
-  b.y = static_cast<int>(g.halo.low[1]);
-  b.z = static_cast<int>(g.halo.low[0]);
-  const unsigned long long sizes[] = {
-      static_cast<unsigned long long>(words(g.row_stride)),
-      static_cast<unsigned long long>(g.n[1] + g.halo.low[1] + g.halo.high[1]),
-      static_cast<unsigned long long>(g.n[0] + g.halo.low[0] + g.halo.high[0])};
-  const unsigned long long strides[] = {static_cast<unsigned long long>(bytes * words(g.row_stride)),
-                                        static_cast<unsigned long long>(bytes * words(g.plane_stride))};
-  const unsigned steps[] = {1, 1, 1};
-  const Current current(context_);
-  for (const MarchKernel::Box& box : stage.boxes) {
-    const unsigned extent[] = {static_cast<unsigned>(box.words), static_cast<unsigned>(box.rows), 1};
-    void* const first = const_cast<T*>(static_cast<const T*>(w.in[box.read]) - left -
-                                       g.halo.low[1] * g.row_stride - g.halo.low[0] * g.plane_stride);
-    SPINLOOM_CUDA(TensorMapEncodeTiled, &b.map[box.read],
-                  bytes == 8 ? tensor_words_of_64_bits : tensor_words_of_32_bits, 3, first, sizes, strides,
-                  extent, steps, 0, 0, tensor_promotion_to_128_bytes, 0);
-  }
-  return b;
-}
-
-template <class T>
-void StencilEngine<T>::tile(const Stage& stage, const StencilWork& w) {
-  const MarchShape& s = stage.march;
-  const Index tiles_y = blocks_of(w.ny, s.block_y * s.rows), band = std::min(stage.band, tiles_y);
-  const Index tiles_x = blocks_of(w.nx, s.block_x * s.points),
-              layers = blocks_of(tiles_y, band) * blocks_of(w.nz, stage.depth);
-  constexpr Index longest = 65535;  // second and third axis of a grid of blocks
-  const bool is_long = band > longest || layers > longest;
-  const Grid tiles = is_long ? one_row_of_blocks(tiles_x * band * layers)
-                             : Grid{static_cast<unsigned>(tiles_x), static_cast<unsigned>(band),
-                                    static_cast<unsigned>(layers)};
-  launch(context_, *stage.instance, stage.kernel, tiles,
-         {static_cast<unsigned>(s.block_x), static_cast<unsigned>(s.block_y)}, 0, w,
-         static_cast<unsigned>(band), static_cast<unsigned>(is_long));
-}
-
-template <class T>
 void StencilEngine<T>::follow(Index l) {
   const auto& definition = *plan_.chain[static_cast<std::size_t>(plan_.level(l).kernel)].definition;
   for (const stencil::Output& o : definition.outputs) {
@@ -273,12 +126,7 @@ void StencilEngine<T>::advance(Index first_level, Index levels) {
 template <class T>
 void StencilEngine<T>::compute(Index l, const StencilWork& w) {
   const std::size_t k = static_cast<std::size_t>(plan_.level(l).kernel);
-  if (stages_[k].kernel == std::string_view("tile"))
-    tile(stages_[k], w);
-  else if (stages_[k].depth > 0)
-    march(stages_[k], w);
-  else
-    gather(stages_[k], w, plan_.chain[k].view().red_black);
+  launch_stage(context_, stages_[k], plan_.layout, w, plan_.chain[k].view().red_black);
 }
 
 template <class T>

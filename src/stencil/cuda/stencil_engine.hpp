@@ -4,9 +4,8 @@
 
 #include "runtime/cuda/context.hpp"
 #include "stencil/cuda/stencil_halo.hpp"
-#include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_overlapped.hpp"
-#include "stencil/cuda/stencil_tile.hpp"
+#include "stencil/cuda/stencil_stage.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
 
@@ -58,26 +57,12 @@ class StencilEngine {
   void reduced(std::size_t index, std::vector<double>& rows) const;
 
  private:
-  struct Stage {  ///< one kernel of the chain
-    const KernelInstance* instance = nullptr;
-    const char* kernel = "gather";  ///< its name, which says how it is started
-    MarchShape march;
-    std::size_t shared_bytes = 0;
-    std::vector<MarchKernel::Box> boxes;  ///< of a ring
-    int word_bytes = 4;                   ///< of the boxes
-    Index depth = 0;                      ///< planes of a block that marches
-    Index band = 0;                       ///< tiles along y of those that are worked on together
-  };
   StencilWork work(Index level) const;
   void compute(Index level, const StencilWork& work);
-  void gather(const Stage& stage, const StencilWork& work, bool half_of_points);
-  void march(const Stage& stage, const StencilWork& work);
-  Boxes boxes(const Stage& stage, const StencilWork& work) const;
-  void tile(const Stage& stage, const StencilWork& work);
 
   const stencil::Plan<T>& plan_;
   Context& context_;
-  std::vector<Stage> stages_;
+  std::vector<StencilStage> stages_;  ///< one for each stencil
   std::unique_ptr<OverlappedPass<T>> overlapped_;
   std::unique_ptr<FusedChain<T>> fused_;
   std::vector<DeviceHalo<T>> halos_;  ///< per field

@@ -16,8 +16,6 @@
 
 namespace spinloom::cuda {
 
-extern const KernelSource stencil_gather_source;
-
 using namespace stencil;
 
 namespace {
@@ -127,11 +125,11 @@ void FusedChain<T>::prepare_faces(Variant& v, const Link& link) const {
       Read list[max_reads];
       const int count = j->definition.view().list_reads(list);
       face.reads.assign(list, list + count);
-      if (axis == 2) face.block_x = 1, face.block_y = 128;
-      face.instance = &stencil_instance(
-          stencil_gather_source, j->definition, stencil_numbers<T>(),
-          {fmt::format("BLOCK_X={}", face.block_x), fmt::format("BLOCK_Y={}", face.block_y)});
-      instances.push_back(face.instance);
+      auto points = plan_.layout.n;
+      points[static_cast<std::size_t>(axis)] = 1;
+      face.kernel = axis == 2 ? gather_kernel(j->definition, stencil_numbers<T>(), points, 1, 128)
+                              : gather_kernel(j->definition, stencil_numbers<T>(), points);
+      instances.push_back(face.kernel.instance);
       v.faces.push_back(std::move(face));
     }
   context_.modules().prepare(instances);
@@ -228,10 +226,7 @@ void FusedChain<T>::run_faces(const Variant& v, const std::vector<Arrays>& array
     w.ny = box.end[1] - box.begin[1];
     w.nx = box.end[2] - box.begin[2];
     put_params<T>(plan_.params, w.params);
-    const Index blocks =
-        ((w.nx + face.block_x - 1) / face.block_x) * ((w.nz * w.ny + face.block_y - 1) / face.block_y);
-    launch(context_, *face.instance, "gather", {static_cast<unsigned>(blocks)},
-           {static_cast<unsigned>(face.block_x), static_cast<unsigned>(face.block_y)}, 0, w);
+    launch_gather(context_, face.kernel, w, false);
   }
 }
 

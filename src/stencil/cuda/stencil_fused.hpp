@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/context.hpp"
 #include "stencil/chain.hpp"
+#include "stencil/cuda/stencil_gather.hpp"
 #include "stencil/cuda/stencil_halo.hpp"
 #include "stencil/cuda/stencil_rim.hpp"
 #include "stencil/cuda/stencil_work.hpp"
@@ -41,9 +42,8 @@ class FusedChain {
     struct Face {  ///< points at one distance from one face
       stencil::NearFace near;
       std::vector<stencil::ChainSource> sources;
-      const KernelInstance* instance = nullptr;
+      GatherKernel kernel;
       std::vector<stencil::Read> reads;
-      int block_x = 64, block_y = 4;
     };
     std::vector<Face> faces;
   };

@@ -7,7 +7,7 @@ struct Gathered {
   Index at;
   template <int read, int dz, int dy, int dx>
   STENCIL_OP Value get() const {
-    return Convert<Value, Storage>::widened(((const Storage*)w.in[read])[at + dz * w.plane + dy * w.row + dx]);
+    return Convert<Value, Storage>::widened(*((const Storage*)w.in[read] + at + (dz * w.plane + dy * w.row + dx)));
   }
 };
 
@@ -18,14 +18,21 @@ STENCIL_OP void compute(const StencilWork& w, Index at, Real* reduced) {
   for (int o = 0; o < outputs; ++o) ((Storage*)w.out[o])[at] = Convert<Value, Storage>::narrowed(out[o]);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK_X* BLOCK_Y) gather(const __grid_constant__ StencilWork w) {
-  const Index columns = red_black ? (w.nx + 1) / 2 : w.nx, blocks = (columns + BLOCK_X - 1) / BLOCK_X;
-  const Index row = blockIdx.x / blocks * BLOCK_Y + threadIdx.y;
-  if (row >= w.nz * w.ny) return;
-  const Index z = row / w.ny, y = row % w.ny;
-  Index x = blockIdx.x % blocks * BLOCK_X + threadIdx.x;
+// Blocks go through x, then y, then z. ORDER: 0 a grid of blocks with three axes, which spares divisions; 1 where planes
+// have one row, of which a block takes several; 2 one long row of blocks, tiles_x to a row of points and tiles_y to a plane.
+extern "C" __global__ void __launch_bounds__(BLOCK_X* BLOCK_Y)
+    gather(const __grid_constant__ StencilWork w, unsigned tiles_x, unsigned tiles_y) {
+#if ORDER == 2
+  const unsigned tile = blockIdx.x / tiles_x, tile_x = blockIdx.x - tile * tiles_x, z = tile / tiles_y;
+  const Index y = (Index)(tile - z * tiles_y) * BLOCK_Y + threadIdx.y;
+#elif ORDER == 1
+  const unsigned tile_x = blockIdx.x, y = 0, z = blockIdx.y * BLOCK_Y + threadIdx.y;
+#else
+  const unsigned tile_x = blockIdx.x, y = blockIdx.y * BLOCK_Y + threadIdx.y, z = blockIdx.z;
+#endif
+  Index x = (Index)tile_x * BLOCK_X + threadIdx.x;
   if (red_black) x = 2 * x + ((z + y + w.colour) & 1);
-  if (x >= w.nx) return;
+  if (x >= w.nx || (ORDER == 1 ? z >= w.nz : y >= w.ny)) return;
   Real reduced[reductions + 1];
   compute(w, z * w.plane + y * w.row + x, reduced);
 }
