@@ -263,6 +263,14 @@ std::optional<std::string> why_illegal_on_gpu(const std::vector<Definition>& cha
   }
   if (s.block_x % 32 != 0)
     return fmt::format("block={}x{}: march takes whole warps of 32 along x", s.block_x, s.block_y);
+  if (g.rank == 2 && s.rows > 1)
+    return fmt::format("rows={}: planes of 2D grids have one row; depth says how many a thread takes",
+                       s.rows);
+  if (s.kind == Kind::ring && s.shuffle && (s.fused.empty() || s.block_x > 32))
+    return fmt::format(
+        "'{}': shuffle lets the lanes of a ring's warps hand on what the stencils of a fused chain share: it "
+        "goes with fused and block=32xN",
+        to_string(s));
   if (s.rows > 8 || s.ahead > 4 || s.unroll > 12 ||
       (s.points != 0 && s.points != 1 && s.points != 2 && s.points != 4))
     return fmt::format("'{}': expected up to 8 rows, 1, 2 or 4 points, 4 planes ahead, unroll=12",

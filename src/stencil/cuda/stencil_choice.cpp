@@ -38,7 +38,8 @@ Schedule chosen_schedule(const ProgramView& p, Index element_bytes, const GridLa
       return take("cuda ring rows=2 block=64x8 ahead=2 depth=48");
     if (ring_fits(p, 16, 3, facts))
       return take(is_float ? "cuda ring rows=4 block=32x4 ahead=2 depth=8" : "cuda ring rows=2 ahead=2");
-    return take("cuda march rows=4 block=32x4 shuffle ahead=2");
+    return take(facts.capability < 80 ? "cuda march rows=4 block=32x4 shuffle"
+                                      : "cuda march rows=4 block=32x4 shuffle ahead=2");
   }
   if (p.reads() > 1)
     return take(is_float ? "cuda tile block=64x2 rows=2 depth=2 band=512 shuffle blocks=1"

@@ -16,6 +16,10 @@ using namespace stencil;
 
 namespace {
 
+constexpr int longest_access = 16;  // bytes
+constexpr int most_box_rows = 256;  // of one bulk copy
+constexpr int most_threads = 2048;  // of a multiprocessor
+
 StencilStage gathering(const Definition& d, StencilNumbers numbers, const GridLayout& layout,
                        const Schedule& s) {
   const GatherKernel made =
@@ -49,8 +53,14 @@ void marching(StencilStage& stage, const Definition& d, StencilNumbers numbers, 
   if (shape.ring && facts.capability < 90)
     throw ArgumentError(
         fmt::format("{}: {} lacks the bulk copies that cuda ring needs; use cuda march", d.name, facts.name));
-  if (!shape.ring && (facts.capability < 80 || stage.element_bytes * shape.points < 4))  // no such copies
-    shape.ahead = std::min(shape.ahead, 1);
+  if (!shape.ring && shape.ahead > 1 && facts.capability < 80)
+    throw ArgumentError(fmt::format("{}: ahead={} takes asynchronous copies, which {} lacks; use ahead=1",
+                                    d.name, shape.ahead, facts.name));
+  if (!shape.ring && shape.ahead > 1 && stage.element_bytes * shape.points < 4)
+    throw ArgumentError(
+        fmt::format("{}: ahead={} takes copies of at least 4 bytes, and a thread's points have {}; use more "
+                    "points or ahead=1",
+                    d.name, shape.ahead, stage.element_bytes * shape.points));
   if (shape.ring && s.shuffle && shape.block_x == 32) {
     // Boxes begin at multiples of 16 bytes.
     const int unit = std::max(shape.points, 16 / stage.element_bytes);
@@ -70,6 +80,11 @@ void marching(StencilStage& stage, const Definition& d, StencilNumbers numbers, 
         fmt::format("{}: a block of '{}' needs {} bytes of shared memory, {} has {}; choose a smaller block, "
                     "fewer rows or ahead=1",
                     d.name, to_string(s), stage.shared_bytes, facts.name, facts.shared_memory_bytes));
+  for (const MarchKernel::Box& box : stage.boxes)
+    if (box.rows > most_box_rows)
+      throw ArgumentError(fmt::format(
+          "{}: a block of '{}' reads {} rows of a plane, and one copy brings {}; choose fewer rows", d.name,
+          to_string(s), box.rows, most_box_rows));
 }
 
 }  // namespace
@@ -80,6 +95,18 @@ StencilStage stencil_stage(const Definition& d, StencilNumbers numbers, const Gr
   StencilStage stage;
   stage.element_bytes = stencil_bytes(numbers);
   stage.march = march_shape(s, stage.element_bytes, layout.rank == 2);
+  if (stage.march.points * stage.element_bytes > longest_access)
+    throw ArgumentError(fmt::format(
+        "{}: points={} of {} bytes each, and a thread takes its points by accesses of {} bytes at most; use "
+        "points={}",
+        d.name, stage.march.points, stage.element_bytes, longest_access,
+        longest_access / stage.element_bytes));
+  const int threads = stage.march.block_x * stage.march.block_y;
+  if (stage.march.blocks * threads > most_threads)
+    throw ArgumentError(fmt::format(
+        "{}: blocks={} of {} threads each, and a multiprocessor has room for {} threads; use blocks={} or a "
+        "smaller block",
+        d.name, stage.march.blocks, threads, most_threads, most_threads / threads));
   if (s.kind == Schedule::Kind::tile)
     tiling(stage, d, numbers, layout, s);
   else
