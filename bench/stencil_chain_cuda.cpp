@@ -7,6 +7,7 @@
 #include "spinloom/core/error.hpp"
 #include "spinloom/runtime/cuda.hpp"
 #include "spinloom/runtime/transfer.hpp"
+#include "spinloom/stencil/gpu_model.hpp"
 #include "spinloom/stencil/linear.hpp"
 #include "spinloom/stencil/parse.hpp"
 #include "spinloom/stencil/stepper.hpp"
@@ -176,6 +177,17 @@ void bench_chain(const Chain& c, const BenchRequest& request, BenchResult& resul
       if (round >= 0)
         v.seconds.push_back(seconds / (v.schedule.empty() ? double(copied) : points * double(steps)));
     }
+  const st::GpuMachine machine = st::measure_gpu(device);
+  /// Steps of a point a second, where the model counts stencils.
+  const auto predicted = [&](const ChainVariant& v) {
+    std::vector<st::Boundaries> faces;
+    for (const auto& grid : fields.grids) faces.push_back(grid.boundaries());
+    st::GpuModelInput in = st::gpu_model_input(fields.kernels, fields.grids[0].layout(), faces,
+                                               st::parse_schedule(v.schedule), steps);
+    in.machine = machine;
+    st::rehearse_gpu(fields.kernels, in);
+    return st::predict_gpu(in).glups / double(fields.kernels.size());
+  };
   for (const ChainVariant& v : variants) {
     const double seconds = median(v.seconds);
     const auto [low, high] = std::minmax_element(v.seconds.begin(), v.seconds.end());
@@ -200,6 +212,10 @@ void bench_chain(const Chain& c, const BenchRequest& request, BenchResult& resul
                               {"ratio_to_copy_roof", ratio},
                               {"ratio_to_separate", median(to_separate)},
                               {"relative_error", 0}});
+    if (v.schedule.empty()) continue;
+    const double glups = predicted(v);
+    result.figures.back()["predicted_glups"] = glups;
+    result.figures.back()["predicted_over_measured"] = glups * 1e9 * seconds;
   }
 }
 

@@ -199,6 +199,13 @@ std::optional<Joined> joined(const std::vector<Definition>& chain, const Link& l
   return j;
 }
 
+Definition definition_by_fields(const Joined& j) {
+  Definition d = j.definition;
+  for (Node& n : d.code)
+    if (n.op == Op::access) n.field = static_cast<short>(j.sources[static_cast<std::size_t>(n.field)].field);
+  return d;
+}
+
 std::optional<std::string> why_not_joined(const std::vector<Definition>& chain) {
   for (const Definition& d : chain) {
     const ProgramView p = d.view();

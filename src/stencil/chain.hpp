@@ -47,6 +47,9 @@ struct Joined {
   int low[3] = {0, 0, 0}, high[3] = {0, 0, 0};  ///< cells from a point within which a value is computed
 };
 
+/// Its definition with fields by their own numbers, for points whose values all come from inside.
+Definition definition_by_fields(const Joined& joined);
+
 /// Points that lie `at` cells from the beginning of an axis, and far from both ends of the others.
 struct NearFace {
   int axis = 0;

@@ -20,22 +20,18 @@ namespace spinloom::stencil {
 
 namespace {
 
-/// `cuda` as it is carried out: with a chain's stencils taken together where that is faster.
 template <class T>
 Schedule fused_where_it_pays(const std::vector<Kernel<T>>& chain, const std::vector<FieldGrids<T>>& fields,
-                             Schedule schedule) {
-  if (fields.empty() || fields[0].current->device().kind != DeviceKind::cuda || std::is_same_v<T, Half>)
-    return schedule;
-  if (!(schedule == Schedule{} || schedule == parse_schedule("cuda"))) return schedule;
+                             const Schedule& schedule) {
+  if (fields.empty() || fields[0].current->device().kind != DeviceKind::cuda) return schedule;
   std::vector<Definition> definitions;
+  bool in_double = false;
   for (const auto& k : chain) {
-    if (k.in_double) return schedule;
+    in_double |= k.in_double;
     definitions.push_back(*k.definition);
   }
-  const auto& n = fields[0].current->layout().n;
-  schedule.fused = cuda::chosen_fusing(definitions, cuda::stencil_numbers<T>(), n[0] * n[1] * n[2]);
-  if (!schedule.fused.empty()) schedule.kind = Schedule::Kind::cuda;
-  return schedule;
+  return cuda::with_fusing(definitions, cuda::stencil_numbers<T>(in_double), fields[0].current->layout(),
+                           schedule);
 }
 
 }  // namespace

@@ -128,13 +128,16 @@ TEST(Chains, AreCutWhereTheyBecomeTooMuch) {
 }
 
 TEST(Chains, AreJoinedWhereMemoryIsTheLimit) {
-  using cuda::chosen_fusing;
   using Numbers = cuda::StencilNumbers;
-  constexpr Index many = Index{1} << 24;
+  constexpr Index many = 256, few = 10;
+  const auto chosen_fusing = [](const std::vector<Definition>& chain, Numbers numbers, Index n) {
+    const GridLayout layout = make_layout({n, n, n}, Halo(2), 4, Device{DeviceKind::cuda, 0});
+    return cuda::with_fusing(chain, numbers, layout, parse_schedule("cuda")).fused;
+  };
   const std::vector<int> joined{0}, separate;
   EXPECT_EQ(chosen_fusing(definitions_of(total_variation()), Numbers::f32, many), joined);
   EXPECT_EQ(chosen_fusing(definitions_of(blur()), Numbers::f32, many), joined);
-  EXPECT_EQ(chosen_fusing(definitions_of(blur()), Numbers::f32, 1000), separate);
+  EXPECT_EQ(chosen_fusing(definitions_of(blur()), Numbers::f32, few), separate);
   EXPECT_EQ(chosen_fusing(definitions_of({blur()[0]}), Numbers::f32, many), separate);
   // Twenty five times the roots of the second stencil, for 24 bytes.
   std::string roots = "next(u0) = u0(0,0,0)";

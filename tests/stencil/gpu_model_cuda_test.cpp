@@ -81,6 +81,21 @@ TEST(StencilGpuModelOnDevice, RehearsesEveryKindOfStencil) {
     EXPECT_EQ(in.on_chip.size(), kernels.size()) << name;
     for (const double seconds : in.on_chip) EXPECT_GT(seconds, 0) << name;
   };
+  // Passes of a fused chain, by kernels that hand values on too.
+  auto twice = builtin_kernels<float>("7-point");
+  twice.push_back(twice[0]);
+  const Boundary zero = dirichlet(0);
+  for (const char* schedule :
+       {"cuda fused", "cuda fused ring rows=2 block=32x8 shuffle", "cuda fused tile", "cuda separate"}) {
+    if (machine.capability < 90 && std::string(schedule).find("ring") != std::string::npos) continue;
+    GpuModelInput in =
+        gpu_model_input(twice, make_layout({37, 41, 53}, Halo(1), 4, testing::gpu),
+                        {{{zero, zero, zero}, {zero, zero, zero}}}, parse_schedule(schedule), 0);
+    in.machine = machine;
+    rehearse_gpu(twice, in);
+    EXPECT_EQ(in.on_chip.size(), std::string(schedule) == "cuda separate" ? 2u : 1u) << schedule;
+    for (const double seconds : in.on_chip) EXPECT_GT(seconds, 0) << schedule;
+  }
   rehearse("red-black", {37, 41, 53}, 0.0f);
   rehearse("wave", {37, 41, 53}, 0.0);
   rehearse("gradient", {17, 1, 19}, cfloat());

@@ -122,6 +122,39 @@ TEST(StencilGpuModel, OverlappedTilesReadAndComputeTheirRims) {
   EXPECT_DOUBLE_EQ(predict_gpu_traffic(six).memory.write, 4 / 3.0);
 }
 
+TEST(StencilGpuModel, AFusedChainIsOnePass) {
+  GpuModelInput in = input_of<float>("7-point", cube, "cuda separate");
+  in.chain.push_back(in.chain[0]);
+  const GpuPrediction two = predict_gpu_traffic(in);
+  ASSERT_EQ(two.stages.size(), 2u);
+  EXPECT_DOUBLE_EQ(two.bytes_per_update, 8);
+  // What the first one writes and the second one reads goes nowhere.
+  in.schedule = parse_schedule("cuda fused tile block=32x4 rows=2 depth=2 band=256 shuffle");
+  const GpuPrediction one = predict_gpu_traffic(in);
+  ASSERT_EQ(one.stages.size(), 1u);
+  EXPECT_EQ(one.stages[0].stencils, 2);
+  EXPECT_DOUBLE_EQ(one.bytes_per_update, 4);
+  EXPECT_GT(one.operations, 1.5 * two.operations);
+  // Lanes at the ends of a warp compute for the others: more blocks, and each of them a whole one.
+  in.schedule = parse_schedule("cuda fused ring rows=2 block=32x8 ahead=2");
+  const GpuPrediction alone = predict_gpu_traffic(in);
+  in.schedule = parse_schedule("cuda fused ring rows=2 block=32x8 ahead=2 shuffle");
+  const GpuPrediction handing = predict_gpu_traffic(in);
+  EXPECT_EQ(alone.stages[0].blocks, 8 * 64 * 8);
+  EXPECT_EQ(handing.stages[0].blocks, 9 * 64 * 8);
+  EXPECT_LT(handing.operations, alone.operations);
+  // Where the library joins a chain by itself the model does too, and faces take kernels of their own.
+  in.schedule = parse_schedule("cuda");
+  const std::size_t chosen = predict_gpu_traffic(in).stages.size();
+  in.schedule = parse_schedule(chosen == 1 ? "cuda fused" : "cuda separate");
+  EXPECT_EQ(predict_gpu_traffic(in).stages.size(), chosen);
+  in.schedule = parse_schedule("cuda fused");
+  const double quick = predict_gpu(in).glups;
+  in.machine.launch_seconds = 1e-4;
+  EXPECT_NEAR(1e-9 * (1 / predict_gpu(in).glups - 1 / quick), 1e-4 * (1 + 1 + 6) / (2.0 * 1024 * 1024 * 1024),
+              1e-4 / (2.0 * 1024 * 1024 * 1024));
+}
+
 TEST(StencilGpuModel, ArithmeticIsCountedOnceForAThread) {
   // Five additions, a product and an fma.
   EXPECT_DOUBLE_EQ(predict_gpu_traffic(input_of<float>("7-point", cube, "cuda gather")).operations, 7);

@@ -53,13 +53,15 @@ struct GpuModelInput {
   Schedule schedule;
   Index steps = 0;  ///< of a run; 0: many
   GpuMachine machine;
-  std::vector<GpuKernel> kernels;  ///< one per stencil; empty: not known
-  std::vector<double>
-      on_chip;  ///< [s] per update, one per stencil; see rehearse_gpu(). Empty: from rates alone
+  // One per stencil, or per pass of a fused chain.
+  std::vector<GpuKernel> kernels;  ///< empty: not known
+  std::vector<double> on_chip;     ///< [s] per point of a pass; see rehearse_gpu(). Empty: from rates alone
 };
 
-/// One stencil of the chain.
+/// One stencil of the chain, or one pass that takes several. Figures are per point of the pass; those of the whole are per
+/// update, a point by one stencil of the chain.
 struct GpuStage {
+  int stencils = 1;        ///< of the chain
   Schedule schedule;       ///< with the library's choice where that was asked for
   Index block[3] = {};     ///< points along z, y, x that a block is there for, overlapping rims included
   Index blocks = 0;        ///< of one pass

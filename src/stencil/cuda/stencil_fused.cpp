@@ -59,11 +59,8 @@ std::unique_ptr<typename FusedChain<T>::Variant> FusedChain<T>::variant(
   Variant& v = *made;
   v.outputs = std::move(outputs);
   if (v.outputs.empty()) return made;
-  auto j = joined(chain_, links_[l], v.outputs);
+  const auto j = joined(chain_, links_[l], v.outputs);
   if (!j) throw ArgumentError("fused: the chain's stencils are too much for one");  // cut() has seen to it
-  // Fields keep their numbers here.
-  for (Node& n : j->definition.code)
-    if (n.op == Op::access) n.field = static_cast<short>(j->sources[static_cast<std::size_t>(n.field)].field);
   std::copy_n(j->low, 3, v.low);
   std::copy_n(j->high, 3, v.high);
   const bool has_rim = std::any_of(v.low, v.low + 3, [](int d) { return d > 0; }) ||
@@ -85,7 +82,7 @@ std::unique_ptr<typename FusedChain<T>::Variant> FusedChain<T>::variant(
   p.schedule.fused.clear();
   p.schedule.scratch = false;
   Kernel<T> kernel;
-  kernel.definition = std::make_shared<const Definition>(std::move(j->definition));
+  kernel.definition = std::make_shared<const Definition>(definition_by_fields(*j));
   if (p.schedule.kind == Schedule::Kind::cuda)
     p.schedule = fused_schedule(kernel.view(), sizeof(T), p.layout, context_.facts());
   p.chain = {kernel};

@@ -67,8 +67,9 @@ class FusedChain {
   std::shared_ptr<std::byte> rules_;
 };
 
-/// {0} where a chain on a grid of so many points is faster in fewer passes, by what it moves and computes; else empty.
-std::vector<int> chosen_fusing(const std::vector<stencil::Definition>& chain, StencilNumbers numbers,
-                               Index points);
+/// `cuda` as it is carried out: with the stencils of a chain taken together where that is faster by what they move and
+/// compute. Other schedules stay.
+stencil::Schedule with_fusing(const std::vector<stencil::Definition>& chain, StencilNumbers numbers,
+                              const stencil::GridLayout& layout, stencil::Schedule schedule);
 
 }  // namespace spinloom::cuda

@@ -36,11 +36,8 @@ double instructions_per_point(const Joined& j, StencilNumbers numbers) {
   return 10 + count / 16;
 }
 
-}  // namespace
-
-std::vector<int> chosen_fusing(const std::vector<Definition>& chain, StencilNumbers numbers, Index points) {
-  // Small grids wait for kernels to start, and faces have kernels of their own.
-  if (points < (Index{1} << 21) || why_not_joined(chain)) return {};
+/// Whether a chain is faster in fewer passes.
+bool pays(const std::vector<Definition>& chain, StencilNumbers numbers) {
   // An H200 moves a byte in the time of four instructions, by what both take in stencils.
   constexpr double instructions_per_byte = 4;
   const auto cost = [&](const std::vector<Link>& links) {
@@ -58,10 +55,26 @@ std::vector<int> chosen_fusing(const std::vector<Definition>& chain, StencilNumb
   std::vector<Link> separate;
   for (int k = 0; k < static_cast<int>(chain.size()); ++k) separate.push_back({k, k + 1});
   try {
-    if (cost(cut(chain, {0})) < 0.8 * cost(separate)) return {0};
+    return cost(cut(chain, {0})) < 0.8 * cost(separate);
   } catch (const ArgumentError&) {  // nothing can be joined
+    return false;
   }
-  return {};
+}
+
+}  // namespace
+
+Schedule with_fusing(const std::vector<Definition>& chain, StencilNumbers numbers, const GridLayout& layout,
+                     Schedule schedule) {
+  if (!(schedule == Schedule{} || schedule == parse_schedule("cuda")) || why_not_joined(chain))
+    return schedule;
+  // What passes from stencil to stencil would not be rounded.
+  if (numbers == StencilNumbers::f16_in_f32 || numbers == StencilNumbers::f32_in_f64) return schedule;
+  // Small grids wait for kernels to start, and faces have kernels of their own.
+  const auto& n = layout.n;
+  if (n[0] * n[1] * n[2] < (Index{1} << 21) || !pays(chain, numbers)) return schedule;
+  schedule.kind = Schedule::Kind::cuda;
+  schedule.fused = {0};
+  return schedule;
 }
 
 }  // namespace spinloom::cuda

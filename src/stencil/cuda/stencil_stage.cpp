@@ -16,9 +16,10 @@ using namespace stencil;
 
 namespace {
 
-constexpr int longest_access = 16;  // bytes
-constexpr int most_box_rows = 256;  // of one bulk copy
-constexpr int most_threads = 2048;  // of a multiprocessor
+constexpr int longest_access = 16;     // bytes
+constexpr int most_box_rows = 256;     // of one bulk copy
+constexpr int most_handing_lanes = 8;  // at either end of a warp
+constexpr int most_threads = 2048;     // of a multiprocessor
 
 StencilStage gathering(const Definition& d, StencilNumbers numbers, const GridLayout& layout,
                        const Schedule& s) {
@@ -61,12 +62,8 @@ void marching(StencilStage& stage, const Definition& d, StencilNumbers numbers, 
         fmt::format("{}: ahead={} takes copies of at least 4 bytes, and a thread's points have {}; use more "
                     "points or ahead=1",
                     d.name, shape.ahead, stage.element_bytes * shape.points));
-  if (shape.ring && s.shuffle && shape.block_x == 32) {
-    // Boxes begin at multiples of 16 bytes.
-    const int unit = std::max(shape.points, 16 / stage.element_bytes);
-    const int edge = (handed.reach + unit - 1) / unit * (unit / shape.points);
-    if (edge <= 8) shape.edge = edge, shape.handed = handed.values;
-  }
+  shape.edge = handing_lanes(shape, stage.element_bytes, handed.reach);
+  if (shape.edge > 0) shape.handed = handed.values;
   // Short ways keep blocks close to one another in memory; with long reaches they would read too much twice.
   stage.depth = s.depth > 0 ? s.depth : d.view().reach().radius(0) > 1 ? 128 : 48;
   stage.kernel = shape.ring ? "ring" : "march";
@@ -88,6 +85,14 @@ void marching(StencilStage& stage, const Definition& d, StencilNumbers numbers, 
 }
 
 }  // namespace
+
+int handing_lanes(const MarchShape& shape, int element_bytes, int reach) {
+  if (!shape.ring || !shape.shuffle || shape.block_x != 32) return 0;
+  // Boxes begin at multiples of 16 bytes.
+  const int unit = std::max(shape.points, 16 / element_bytes);
+  const int lanes = (reach + unit - 1) / unit * (unit / shape.points);
+  return lanes <= most_handing_lanes ? lanes : 0;
+}
 
 StencilStage stencil_stage(const Definition& d, StencilNumbers numbers, const GridLayout& layout,
                            const Schedule& s, const DeviceFacts& facts, const HandedValues& handed) {

@@ -29,6 +29,9 @@ struct HandedValues {
   int reach = 0;
 };
 
+/// Lanes at either end of a warp that compute for others alone; 0 where nothing is handed on.
+int handing_lanes(const MarchShape& shape, int element_bytes, int reach);
+
 /// The schedule is not `cuda`. Needs no GPU: kernels are compiled when they are first asked for.
 ///
 /// Errors   ArgumentError for what this GPU, elements of this size or this layout do not allow

@@ -5,19 +5,19 @@
 #include <algorithm>
 #include <map>
 
-#include "stencil/cuda/stencil_choice.hpp"
+#include "stencil/cuda/stencil_blocks.hpp"
 #include "stencil/cuda/stencil_overlapped.hpp"
 #include "stencil/cuda/stencil_printer.hpp"
 
 namespace spinloom::stencil {
 
 using Kind = Schedule::Kind;
+using cuda::blocks_of;
 
 namespace {
 
 constexpr Index sector = 32;  // bytes that a level 2 cache is asked for
 
-Index blocks_of(Index count, Index size) { return (count + size - 1) / size; }
 Index floor_div(Index a, Index b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 /// Columns beyond a point's own that are read, low <= 0 <= high.
@@ -84,74 +84,11 @@ bool is_sweep_by_planes(Kind kind) { return kind == Kind::march || kind == Kind:
 
 }  // namespace
 
-cuda::StencilNumbers gpu_numbers(const GpuModelInput& in) {
-  using N = cuda::StencilNumbers;
-  if (in.is_complex) return in.element_bytes == 8 ? N::c32 : N::c64;
-  if (in.element_bytes == 2) return N::f16_in_f32;
-  if (in.element_bytes == 4) return in.in_double ? N::f32_in_f64 : N::f32;
-  return N::f64;
-}
-
-GpuCut gpu_cut(const GpuModelInput& in, std::size_t stencil) {
-  const Definition& d = in.chain[stencil];
-  const ProgramView p = d.view();
-  const auto& n = in.layout.n;
-  cuda::DeviceFacts facts;
-  facts.capability = in.machine.capability;
-  facts.multiprocessors = in.machine.multiprocessors;
-  facts.shared_memory_bytes = static_cast<std::size_t>(in.machine.shared_bytes);
-  GpuCut cut;
-  cut.schedule = in.schedule;
-  const bool is_open = in.schedule.kind == Kind::cuda || in.schedule.kind == Kind::naive;
-  if (is_open) cut.schedule = cuda::chosen_schedule(p, in.element_bytes, in.layout, facts);
-  const Schedule& s = cut.schedule;
-  const bool is_2d = in.layout.rank == 2;
-  if (s.kind == Kind::layered) {
-    const cuda::OverlapShape shape = cuda::overlap_shape(s, p, in.element_bytes);
-    const auto evolving = cuda::evolving_fields(p);
-    bool periodic[3] = {};
-    for (std::size_t a = 0; a < 3; ++a)
-      for (const int f : evolving.field)
-        periodic[a] |= in.fields.size() > static_cast<std::size_t>(f) &&
-                       in.fields[static_cast<std::size_t>(f)].low[a].kind == Boundary::Kind::periodic;
-    const cuda::OverlapCut tiles =
-        cuda::overlap_cut(shape, in.layout, periodic, p.red_black, in.machine.multiprocessors);
-    cut.levels = shape.levels;
-    cut.points = shape.points, cut.rows = is_2d ? 1 : shape.rows;
-    cut.tile[0] = tiles.depth, cut.tile[1] = is_2d ? 1 : shape.rows * shape.warps;
-    cut.tile[2] = 32 * shape.points;
-    cut.tiles[0] = blocks_of(n[0], tiles.depth), cut.tiles[1] = tiles.tiles_y, cut.tiles[2] = tiles.tiles_x;
-    // Planes that a block goes through, as in stencil_overlapped.cu: from a face on there is no rim.
-    double planes = 0;
-    for (Index z = 0; z < n[0]; z += tiles.depth) {
-      const Index first = periodic[0] ? z - shape.levels : std::max<Index>(z - shape.levels, -2);
-      planes += double(std::min(n[0], z + tiles.depth) + shape.levels - first);
-    }
-    cut.planes_per_block = planes / double(std::max<Index>(1, cut.tiles[0]));
-    return cut;
-  }
-  if (s.kind == Kind::gather) {
-    cut.tile[1] = s.block_y > 0 ? s.block_y : 4;
-    cut.tile[2] = (s.block_x > 0 ? s.block_x : 64) * (p.red_black ? 2 : 1);
-    if (p.reduction_count > 0) cut.tile[1] = 16, cut.tile[2] = n[2];
-    cut.tiles[2] = blocks_of(n[2], cut.tile[2]);
-    cut.tiles[0] = 1, cut.tiles[1] = blocks_of(n[0] * n[1], cut.tile[1]);  // rows of all planes in one line
-    return cut;
-  }
-  const cuda::MarchShape shape = cuda::march_shape(s, in.element_bytes, is_2d);
-  cut.points = shape.points, cut.rows = shape.rows;
-  cut.tile[1] = Index{shape.block_y} * shape.rows, cut.tile[2] = Index{shape.block_x} * shape.points;
-  cut.band = s.band;
-  cut.tile[0] = s.depth > 0 ? s.depth : s.kind == Kind::tile ? 4 : p.reach().radius(0) > 1 ? 128 : 48;
-  for (std::size_t a = 0; a < 3; ++a) cut.tiles[a] = blocks_of(n[a], cut.tile[a]);
-  return cut;
-}
-
-Traffic gpu_level2_bytes(const GpuModelInput& in, std::size_t stencil, const GpuCut& cut) {
-  const Definition& d = in.chain[stencil];
+Traffic gpu_level2_bytes(const GpuPasses& in, std::size_t pass, const GpuCut& cut) {
+  const Definition& d = in.chain[pass];
   const Index e = in.element_bytes;
   const auto places = places_of(d);
-  const double points = double(cut.tile[0] * cut.tile[1] * cut.tile[2]);
+  const double points = double(cut.tile[0] * cut.tile[1] * (cut.tile[2] - 2 * cut.edge));
   Traffic t;
   t.write = double(d.outputs.size()) * double(e);
   if (cut.schedule.kind == Kind::layered) {
@@ -175,8 +112,8 @@ Traffic gpu_level2_bytes(const GpuModelInput& in, std::size_t stencil, const Gpu
   return t;
 }
 
-Traffic gpu_memory_bytes(const GpuModelInput& in, std::size_t stencil, const GpuCut& cut) {
-  const Definition& d = in.chain[stencil];
+Traffic gpu_memory_bytes(const GpuPasses& in, std::size_t pass, const GpuCut& cut) {
+  const Definition& d = in.chain[pass];
   const auto& n = in.layout.n;
   const double e = double(in.element_bytes), plane = double(n[1] * n[2]) * e;
   const auto places = places_of(d);
@@ -207,17 +144,17 @@ Traffic gpu_memory_bytes(const GpuModelInput& in, std::size_t stencil, const Gpu
   return t;
 }
 
-double gpu_covered(const GpuModelInput& in, std::size_t stencil, const GpuCut& cut) {
+double gpu_covered(const GpuPasses& in, std::size_t pass, const GpuCut& cut) {
   const auto& n = in.layout.n;
   const double across = double(cut.tiles[1] * cut.tile[1]) * double(cut.tiles[2] * cut.tile[2]);
   if (cut.schedule.kind == Kind::layered) return across * double(cut.tiles[0]) * cut.planes_per_block;
   if (!is_sweep_by_planes(cut.schedule.kind)) return across * double(cut.tiles[0] * cut.tile[0]);
-  const Reach reach = in.chain[stencil].view().reach();
+  const Reach reach = in.chain[pass].view().reach();
   return across * double(n[0] + cut.tiles[0] * (reach.low[0] + reach.high[0]));
 }
 
-double gpu_operations(const GpuModelInput& in, std::size_t stencil, const GpuCut& cut) {
-  const Definition& d = in.chain[stencil];
+double gpu_operations(const GpuPasses& in, std::size_t pass, const GpuCut& cut) {
+  const Definition& d = in.chain[pass];
   const Kind kind = cut.schedule.kind;
   std::map<int, int> top;  // of the planes of each read
   const auto mark = [](int r, int z, int y, int x) { return fmt::format("@{}_{}_{}_{}", r, z, y, x); };
@@ -229,6 +166,7 @@ double gpu_operations(const GpuModelInput& in, std::size_t stencil, const GpuCut
   cuda::StencilPrinter::Lag lag;
   if (kind == Kind::ring) lag = [&](int r, int z) { return top[r] - z; };
   cuda::StencilPrinter printer(d, gpu_numbers(in), mark, lag);
+  if (cut.edge > 0) printer.hand_over(in.passes[pass].handed.values, cut.points);
   const bool shares = kind == Kind::tile || is_sweep_by_planes(kind);
   const int depth = kind == Kind::tile ? static_cast<int>(cut.tile[0]) : 1, rows = shares ? cut.rows : 1,
             columns = shares ? cut.points : 1;

@@ -19,7 +19,8 @@ double overlap_of(const ProgramView& p, Kind kind) {
   return kind == Kind::layered && p.reads() > p.output_count ? 1.2 : 4;
 }
 
-void require(const GpuModelInput& in) {
+/// The passes of a chain that can run, on which there are facts of each or of none.
+GpuPasses require(const GpuModelInput& in) {
   if (in.chain.empty()) throw ArgumentError("stencil model: no stencil was given");
   if (!is_for_gpu(in.schedule) && in.schedule.kind != Kind::naive)
     throw ArgumentError(
@@ -34,10 +35,12 @@ void require(const GpuModelInput& in) {
   if (in.schedule.kind == Kind::layered)
     if (const auto why = cuda::why_no_room(in.schedule, in.chain[0].view(), in.element_bytes))
       throw ArgumentError(*why);
+  GpuPasses passes = gpu_passes(in);
   for (const std::size_t given : {in.kernels.size(), in.on_chip.size()})
-    if (given != 0 && given != in.chain.size())
+    if (given != 0 && given != passes.chain.size())
       throw ArgumentError(fmt::format("stencil model: facts of {} kernels for {} stencils, expected one each",
-                                      given, in.chain.size()));
+                                      given, passes.chain.size()));
+  return passes;
 }
 
 void add(Traffic& to, const Traffic& t, double weight) {
@@ -46,19 +49,20 @@ void add(Traffic& to, const Traffic& t, double weight) {
 }
 
 /// Updates of a point by one application, or by one pass of overlapped blocks: a run's last pass may take fewer steps.
-double updates_of(const GpuModelInput& in, const GpuCut& cut, const ProgramView& p) {
+double updates_of(const GpuPasses& in, const GpuCut& cut, const ProgramView& p) {
   const double colours = p.red_black ? 2 : 1, most = cut.levels / colours;
   if (cut.schedule.kind != Kind::layered || in.steps <= 0) return most;
   return double(in.steps) / std::ceil(double(in.steps) / most);
 }
 
-GpuStage counted(const GpuModelInput& in, std::size_t k) {
+GpuStage counted(const GpuPasses& in, std::size_t k) {
   const GpuCut cut = gpu_cut(in, k);
   const ProgramView p = in.chain[k].view();
   const auto& n = in.layout.n;
   const double points = double(std::max<Index>(1, n[0] * n[1] * n[2]));
   GpuStage s;
   s.schedule = cut.schedule;
+  s.stencils = in.passes[k].stencils;
   for (std::size_t a = 0; a < 3; ++a) s.block[a] = cut.tile[a];
   s.blocks = cut.tiles[0] * cut.tiles[1] * cut.tiles[2];
   const bool is_layered = cut.schedule.kind == Kind::layered;
@@ -84,7 +88,18 @@ double tail_of(double waves, double on_chip_share) {
   return part < 1e-6 ? 1 : (full + std::max(part, on_chip_share)) / waves;
 }
 
-void time(GpuStage& s, const GpuModelInput& in, std::size_t k) {
+/// Of a fused pass: a kernel for the edges, and one for each distance from each face. Along x a point of a face is a sector
+/// of its own in every array, which is read and, where it is written, read before.
+double seconds_of_rim(const GpuPasses& in, std::size_t k) {
+  const int(&rim)[3] = in.passes[k].rim;
+  const int faces = rim[0] + rim[1] + rim[2];
+  if (faces == 0) return 0;
+  const ProgramView p = in.chain[k].view();
+  const double sectors = double(in.layout.n[0] * in.layout.n[1]) * rim[2] * (p.reads() + 2 * p.output_count);
+  return (1 + faces) * in.machine.launch_seconds + 32 * sectors / in.machine.in_order;
+}
+
+void time(GpuStage& s, const GpuPasses& in, std::size_t k) {
   const GpuMachine& m = in.machine;
   const cuda::StencilNumbers numbers = gpu_numbers(in);
   const bool is_double = numbers == cuda::StencilNumbers::f64 || numbers == cuda::StencilNumbers::c64 ||
@@ -102,17 +117,17 @@ void time(GpuStage& s, const GpuModelInput& in, std::size_t k) {
       std::pow(std::pow(s.on_chip, overlap) + std::pow(s.memory_seconds, overlap), 1 / overlap);
   s.tail = tail_of(s.waves, together > 0 ? s.on_chip / together : 0);
   const auto& n = in.layout.n;
-  s.seconds =
-      together * s.tail + m.launch_seconds / (double(std::max<Index>(1, n[0] * n[1] * n[2])) * updates);
+  const double points = double(std::max<Index>(1, n[0] * n[1] * n[2]));
+  s.seconds = together * s.tail + m.launch_seconds / (points * updates) + seconds_of_rim(in, k) / points;
 }
 
-GpuPrediction summed(std::vector<GpuStage> stages) {
+GpuPrediction summed(std::vector<GpuStage> stages, int stencils) {
   GpuPrediction p;
   p.redundancy = 0;
-  const double weight = 1 / double(stages.size());
+  const double weight = 1 / double(stencils);
   for (const GpuStage& s : stages) {
     add(p.level2, s.level2, weight), add(p.memory, s.memory, weight);
-    p.redundancy += s.redundancy * weight;
+    p.redundancy += s.redundancy * s.stencils * weight;
     p.operations += s.operations * weight;
     p.memory_seconds += s.memory_seconds * weight;
     p.level2_seconds += s.level2_seconds * weight;
@@ -139,29 +154,29 @@ bool is_modelled_on_gpu(const Schedule& s) {
   }
 }
 
-GpuPrediction predict_gpu_traffic(const GpuModelInput& in) {
-  require(in);
+GpuPrediction predict_gpu_traffic(const GpuModelInput& input) {
+  const GpuPasses in = require(input);
   std::vector<GpuStage> stages;
   for (std::size_t k = 0; k < in.chain.size(); ++k) stages.push_back(counted(in, k));
-  return summed(std::move(stages));
+  return summed(std::move(stages), in.stencils);
 }
 
-GpuPrediction predict_gpu(const GpuModelInput& in) {
-  const GpuMachine& m = in.machine;
+GpuPrediction predict_gpu(const GpuModelInput& input) {
+  const GpuMachine& m = input.machine;
   for (const double rate :
        {m.copy, m.in_order, m.marching, m.level2, m.single_operations, m.double_operations})
     if (!(rate > 0))
       throw ArgumentError(fmt::format(
           "stencil model: a rate of {} of the GPU; they are above 0, measure_gpu() gives them", rate));
-  require(in);
+  const GpuPasses in = require(input);
   std::vector<GpuStage> stages;
   double seconds = 0;
   for (std::size_t k = 0; k < in.chain.size(); ++k) {
     stages.push_back(counted(in, k));
     time(stages.back(), in, k);
-    seconds += stages.back().seconds / double(in.chain.size());
+    seconds += stages.back().seconds / double(in.stencils);
   }
-  GpuPrediction p = summed(std::move(stages));
+  GpuPrediction p = summed(std::move(stages), in.stencils);
   p.glups = 1e-9 / seconds;
   const double floor = std::max(p.bytes_per_update / m.copy, p.arithmetic_seconds);
   p.roofline_glups = floor > 0 ? 1e-9 / floor : 0;

@@ -23,7 +23,7 @@ namespace {
 Index round_up(Index value, Index to) { return (value + to - 1) / to * to; }
 
 /// The grid's layout, folded.
-GridLayout folded(const GpuModelInput& in, const GpuCut& cut, double arrays) {
+GridLayout folded(const GpuPasses& in, const GpuCut& cut, double arrays) {
   GridLayout g = in.layout;
   const Index line = 128 / in.element_bytes;
   const Index most =
@@ -62,10 +62,10 @@ struct Rehearsal {
   std::unique_ptr<StepperState<T>> state;
   std::vector<std::shared_ptr<std::byte>> memory;
   std::unique_ptr<cuda::StencilEngine<T>> engine;
-  GpuModelInput small;  ///< as the whole one, of what is run
+  GpuPasses small;  ///< as the whole one, of what is run
   int colours = 1;
 
-  Rehearsal(const Kernel<T>& kernel, const GpuModelInput& in, std::size_t k) : small(in) {
+  Rehearsal(const Kernel<T>& kernel, const GpuPasses& in, std::size_t k) : small(in) {
     const GpuCut cut = gpu_cut(in, k);
     const auto& n = in.layout.n;
     const Shape shape = in.layout.rank == 2 ? Shape{std::min<Index>(n[0], 64), std::min<Index>(n[2], 64)}
@@ -87,15 +87,20 @@ struct Rehearsal {
       else
         bound.push_back({current});
     }
-    state = std::make_unique<StepperState<T>>(std::vector<Kernel<T>>{kernel}, bound, cut.schedule);
+    // By itself a stencil has nothing to hand on, which would be refused.
+    Schedule alone = cut.schedule;
+    if (alone.kind == Kind::ring) alone.shuffle = false;
+    state = std::make_unique<StepperState<T>>(std::vector<Kernel<T>>{kernel}, bound, alone);
     state->fill_halos();
     Plan<T>& plan = state->plan;
+    plan.schedule = cut.schedule;
+    plan.handed = in.passes[k].handed.values;
+    plan.handed_reach = in.passes[k].handed.reach;
     colours = static_cast<int>(plan.levels.size());
     double arrays = 0;
     for (const auto& field : plan.fields) arrays += field.origin[1] == field.origin[0] ? 1 : 2;
     plan.layout = folded(in, cut, arrays);
     small.layout = plan.layout;
-    small.schedule = cut.schedule;
     cuda::Context& context = cuda::context(in.layout.device.index);
     for (auto& field : plan.fields) {
       const bool is_one = field.origin[1] == field.origin[0];
@@ -154,17 +159,19 @@ void rehearse_gpu(const std::vector<Kernel<T>>& chain, GpuModelInput& in) {
     throw ArgumentError("stencil model: the chain is not that of the input");
   in.kernels.clear();
   in.on_chip.clear();
+  const GpuPasses passes = gpu_passes(in);
   const auto& n = in.layout.n;
   const double points = double(std::max<Index>(1, n[0] * n[1] * n[2]));
-  for (std::size_t k = 0; k < chain.size(); ++k) {
-    Rehearsal<T> rehearsal(chain[k], in, k);
+  for (std::size_t k = 0; k < passes.chain.size(); ++k) {
+    const Kernel<T> kernel{std::make_shared<const Definition>(passes.chain[k]), {}, nullptr, in.in_double};
+    Rehearsal<T> rehearsal(kernel, passes, k);
     const auto uses = rehearsal.engine->uses();
     if (uses.empty())
       throw ArgumentError(fmt::format("stencil model: '{}' is not modelled", to_string(in.schedule)));
     const cuda::KernelUse& use = uses[0];
     in.kernels.push_back({use.threads, use.registers, static_cast<std::int64_t>(use.local_bytes),
                           static_cast<std::int64_t>(use.shared_bytes), use.blocks_at_once});
-    const GpuCut whole = gpu_cut(in, k), small = gpu_cut(rehearsal.small, k);
+    const GpuCut whole = gpu_cut(passes, k), small = gpu_cut(rehearsal.small, k);
     const bool is_layered = whole.schedule.kind == Kind::layered;
     const int launches = is_layered ? 1 : rehearsal.colours;
     double seconds = std::max(1e-7, rehearsal.seconds_of_a_pass() - launches * in.machine.launch_seconds);
@@ -173,7 +180,7 @@ void rehearse_gpu(const std::vector<Kernel<T>>& chain, GpuModelInput& in) {
                          std::max(1.0, double(use.blocks_at_once) * in.machine.multiprocessors);
     seconds *= waves / std::ceil(waves);
     const double updates = is_layered ? double(whole.levels) / rehearsal.colours : 1;
-    in.on_chip.push_back(seconds / gpu_covered(rehearsal.small, k, small) * gpu_covered(in, k, whole) /
+    in.on_chip.push_back(seconds / gpu_covered(rehearsal.small, k, small) * gpu_covered(passes, k, whole) /
                          points / updates);
   }
 }
