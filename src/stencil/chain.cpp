@@ -20,9 +20,9 @@ struct Place {
 /// Writes one stencil out of several.
 class Joiner {
  public:
-  Joiner(const std::vector<Definition>& chain, const Link& link, const GridLayout* layout,
+  Joiner(const std::vector<Definition>& chain, const Link& link, Between between, const GridLayout* layout,
          const std::vector<Boundaries>* faces, const NearFace& near)
-      : chain_(chain), link_(link), layout_(layout), faces_(faces), near_(near) {}
+      : chain_(chain), link_(link), between_(between), layout_(layout), faces_(faces), near_(near) {}
 
   short emit(int kernel, int at, const Place& p) {
     const auto key = std::tuple(kernel, at, p.z, p.y, p.x);
@@ -60,7 +60,7 @@ class Joiner {
       if (at < 0 || at >= n) {
         const Boundaries& b = (*faces_)[static_cast<std::size_t>(field)];
         const HaloCell c = halo_cell(at, n, b.low[axis], b.high[axis]);
-        if (c.kind == HaloCell::Kind::value) return number(c.add);
+        if (c.kind == HaloCell::Kind::value) return kept(number(c.add));
         p[axis] += c.source - at;
         if (c.source < 0 || c.source >= n) return sum(access(field, p, true), c.add);
         added = c.add;
@@ -74,8 +74,8 @@ class Joiner {
     const Definition& d = chain_[static_cast<std::size_t>(writer)];
     for (const Output& o : d.outputs)
       if (o.field == field) {
-        const short value = emit(writer, o.root, p);
-        if (layout_ == nullptr && p.x != 0) hand_over(value, emit(writer, o.root, {p.z, p.y, 0}), p.x);
+        const short value = kept(emit(writer, o.root, p));
+        if (layout_ == nullptr && p.x != 0) hand_over(value, kept(emit(writer, o.root, {p.z, p.y, 0})), p.x);
         return sum(value, added);
       }
     return 0;
@@ -94,12 +94,24 @@ class Joiner {
     n.value = value;
     return add(n);
   }
+  /// Of two numbers as a grid keeps them; computed in twice their digits it rounds to what fewer would have given.
   short sum(short value, double added) {
     if (added == 0) return value;
     Node n;
     n.op = Op::add;
     n.a = value;
-    n.b = number(added);
+    n.b = kept(number(added));
+    return kept(add(n));
+  }
+  /// A value as the next stencil finds it. What is read from a grid is that already.
+  short kept(short value) {
+    if (between_ == Between::as_computed || too_much_) return value;
+    const Node& from = joined_.definition.code[static_cast<std::size_t>(value)];
+    if (from.op == Op::access || is_kept(from)) return value;
+    Node n;
+    n.op = Op::min;
+    n.a = n.b = value;
+    n.field = mark_of_kept;
     return add(n);
   }
   short access(int field, Place p, bool is_outside) {
@@ -128,6 +140,7 @@ class Joiner {
 
   const std::vector<Definition>& chain_;
   Link link_;
+  Between between_;
   const GridLayout* layout_;
   const std::vector<Boundaries>* faces_;
   NearFace near_;
@@ -183,9 +196,10 @@ std::vector<LinkOutput> outputs_of(const std::vector<Definition>& chain, const s
 }
 
 std::optional<Joined> joined(const std::vector<Definition>& chain, const Link& link,
-                             const std::vector<LinkOutput>& outputs, const GridLayout* layout,
-                             const std::vector<Boundaries>* faces, const NearFace& near) {
-  Joiner joiner(chain, link, layout, faces, near);
+                             const std::vector<LinkOutput>& outputs, Between between,
+                             const GridLayout* layout, const std::vector<Boundaries>* faces,
+                             const NearFace& near) {
+  Joiner joiner(chain, link, between, layout, faces, near);
   std::vector<Output> roots;
   for (const LinkOutput& o : outputs)
     roots.push_back({static_cast<short>(o.field), joiner.emit(o.kernel, o.root, {}), Target::next});
@@ -195,7 +209,8 @@ std::optional<Joined> joined(const std::vector<Definition>& chain, const Link& l
   j.definition.rank = chain[static_cast<std::size_t>(link.begin)].rank;
   for (int k = link.begin; k < link.end; ++k)
     j.definition.name += (k > link.begin ? " then " : "") + chain[static_cast<std::size_t>(k)].name;
-  if (j.definition.view().flops() > max_joined_operations && link.size() > 1) return std::nullopt;
+  const auto rounded = std::count_if(j.definition.code.begin(), j.definition.code.end(), is_kept);
+  if (j.definition.view().flops() - rounded > max_joined_operations && link.size() > 1) return std::nullopt;
   return j;
 }
 

@@ -33,6 +33,12 @@ struct ChainSource {
   friend bool operator==(const ChainSource&, const ChainSource&) = default;
 };
 
+/// What passes from stencil to stencil: every digit that was computed, or those that a grid keeps.
+enum class Between { as_computed, as_kept };
+/// A value as a grid keeps it: the smaller one of it and itself, marked in `field`.
+inline constexpr short mark_of_kept = 1;
+inline bool is_kept(const Node& n) { return n.op == Op::min && n.a == n.b && n.field == mark_of_kept; }
+
 /// A node of a stencil whose value at a point is that of another node, dx points further along x.
 struct SameValue {
   short node = 0, as = 0;
@@ -67,7 +73,8 @@ std::vector<LinkOutput> outputs_of(const std::vector<Definition>& chain, const s
 /// The link as one stencil for points whose neighbours all lie inside, or for points near a face; nothing when it would have
 /// more operations or a longer reach than is allowed, or more arrays than a stencil reads. Faces are those of the fields.
 std::optional<Joined> joined(const std::vector<Definition>& chain, const Link& link,
-                             const std::vector<LinkOutput>& outputs, const GridLayout* layout = nullptr,
+                             const std::vector<LinkOutput>& outputs, Between between = Between::as_computed,
+                             const GridLayout* layout = nullptr,
                              const std::vector<Boundaries>* faces = nullptr, const NearFace& near = {});
 
 /// Why no two of these stencils can be taken in one pass; nothing when they can.

@@ -25,13 +25,13 @@ Schedule fused_where_it_pays(const std::vector<Kernel<T>>& chain, const std::vec
                              const Schedule& schedule) {
   if (fields.empty() || fields[0].current->device().kind != DeviceKind::cuda) return schedule;
   std::vector<Definition> definitions;
-  bool in_double = false;
   for (const auto& k : chain) {
-    in_double |= k.in_double;
+    if (k.in_double != chain[0].in_double) return schedule;
     definitions.push_back(*k.definition);
   }
-  return cuda::with_fusing(definitions, cuda::stencil_numbers<T>(in_double), fields[0].current->layout(),
-                           schedule);
+  if (chain.empty()) return schedule;
+  return cuda::with_fusing(definitions, cuda::stencil_numbers<T>(chain[0].in_double),
+                           fields[0].current->layout(), schedule);
 }
 
 }  // namespace
@@ -145,12 +145,11 @@ StepperState<T>::StepperState(const std::vector<Kernel<T>>& chain, const std::ve
       for (const Link& link : links) plan.schedule.fused.push_back(link.size());
     }
     for (const auto& k : chain)
-      if (k.in_double || std::is_same_v<T, Half>)
-        throw ArgumentError(
-            fmt::format("fused: {} computes in more digits than grids keep, and what passes from stencil to "
-                        "stencil would not "
-                        "be rounded; use cuda separate",
-                        k.definition->name));
+      if (k.in_double != chain[0].in_double)
+        throw ArgumentError(fmt::format(
+            "fused: {} computes in {} and {} in {}; one pass computes in one of them: use cuda separate",
+            chain[0].definition->name, chain[0].in_double ? "double" : "float", k.definition->name,
+            k.in_double ? "double" : "float"));
   }
   plan.schedule.columns = (schedule.columns + line - 1) / line * line;
 

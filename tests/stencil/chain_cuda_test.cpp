@@ -25,11 +25,11 @@ const std::vector<AllFaces>& sets_of_faces() {
 }
 
 /// A chain on all shapes with some sets of faces, every field another one, by a schedule; results are those of the reference.
-template <class T>
+template <class T, class Computed = T>
 void expect_reference(const std::vector<std::string>& texts, const std::vector<Shape>& shapes,
                       std::size_t first_set, std::size_t sets, const std::string& schedule, Index steps = 3,
                       const std::vector<std::size_t>& unspecified = {}) {
-  const auto chain = kernels_of<T>(texts);
+  const auto chain = kernels_of<T, Computed>(texts);
   unsigned seed = 17;
   int ran = 0;
   for (std::size_t set = first_set; set < first_set + sets; ++set)
@@ -54,7 +54,7 @@ void expect_reference(const std::vector<std::string>& texts, const std::vector<S
       if (why_illegal(problem.definitions(), layout, boundaries, s)) continue;
       ++ran;
       auto expected = make();
-      run_reference(problem.definitions(), problem.bind(expected), problem.params, steps);
+      run_reference<T, Computed>(problem.definitions(), problem.bind(expected), problem.params, steps);
       std::vector<Grid<T>> there, here;
       for (Grid<T>& grid : make()) there.push_back(grid.on(gpu));
       Stepper<T> stepper(chain, problem.bind(there), s);
@@ -105,6 +105,32 @@ TEST(ChainCuda, BlursHaveTheBitsOfTheReference) {
   expect_reference<float>(blur(), solids, 6, 1, "cuda fused=2+1 tile depth=2", 5);
   expect_reference<cfloat>(blur(), solids, 2, 1, "cuda fused");
   expect_reference<cdouble>(blur(), solids, 1, 1, "cuda fused march");
+}
+
+TEST(ChainCuda, RoundsWhatPassesBetweenStencilsAsGridsDo) {
+  SPINLOOM_NEEDS(gpu);
+  for (std::size_t set = 0; set < sets_of_faces().size(); set += 3) {
+    expect_reference<Half, float>(total_variation(), solids, set, 1, "cuda fused");
+    expect_reference<float, double>(total_variation(), solids, set + 1, 1, "cuda fused");
+  }
+  expect_reference<Half, float>(blur(), solids, 1, 2, "cuda fused ring block=32x4 rows=2 shuffle", 4);
+  expect_reference<Half, float>(blur(), solids, 2, 1, "cuda fused=2+1 tile depth=2");
+  expect_reference<float, double>(blur(), solids, 3, 1, "cuda fused ring block=32x4 rows=2 shuffle");
+  expect_reference<float, double>(blur(), solids, 5, 1, "cuda fused march ahead=2");
+  std::mt19937 random(31);
+  for (int i = 0; i < 4; ++i) {
+    const auto texts = random_chain(random, 3, 1);
+    std::vector<Definition> definitions;
+    for (const auto& k : kernels_of<float>(texts)) definitions.push_back(*k.definition);
+    try {
+      cut(definitions, {0});
+    } catch (const ArgumentError&) {
+      continue;
+    }
+    expect_reference<Half, float>(texts, solids, static_cast<std::size_t>(i), 1, "cuda fused");
+    expect_reference<float, double>(texts, solids, static_cast<std::size_t>(i) + 4, 1, "cuda fused");
+    if (HasFatalFailure()) return;
+  }
 }
 
 TEST(ChainCuda, RandomChainsHaveTheBitsOfTheReference) {
@@ -177,10 +203,10 @@ TEST(ChainCuda, RefusesWhatItCannotJoin) {
   EXPECT_THROW(Stepper<float>(chain, {u}, parse_schedule("cuda scratch")), ArgumentError);
   EXPECT_THROW(Stepper<float>(chain, {u}, parse_schedule("cuda overlapped fused")), ArgumentError);
   EXPECT_THROW(Stepper<float>(chain, {u}, parse_schedule("cuda gather separate")), ArgumentError);
-  std::vector<Kernel<Half>> halves;
-  for (const auto& k : chain) halves.push_back(stored_as_half(k));
-  Grid<Half> h({4, 4, 4}, Halo(2), clamp(), gpu);
-  EXPECT_THROW(Stepper<Half>(halves, {h}, parse_schedule("cuda fused")), ArgumentError);
+  // One pass computes in one kind of numbers.
+  auto mixed = chain;
+  mixed[1].in_double = true;
+  EXPECT_THROW(Stepper<float>(mixed, {u}, parse_schedule("cuda fused")), ArgumentError);
   Grid<float> here({4, 4, 4}, Halo(2), clamp());
   EXPECT_THROW(Stepper<float>(chain, {here}, parse_schedule("cuda fused")), ArgumentError);
 }
@@ -200,19 +226,22 @@ TEST(ChainCudaKernels, CompileForEveryArchitecture) {
   compiles(total_variation(), cuda::StencilNumbers::f64, 90);
   compiles(blur(), cuda::StencilNumbers::c32, 90);
   compiles(blur(), cuda::StencilNumbers::c64, 90);
+  for (const auto numbers : {cuda::StencilNumbers::f16_in_f32, cuda::StencilNumbers::f32_in_f64})
+    compiles(total_variation(), numbers, 80);
   // A ring whose lanes hand results to one another.
   std::vector<Definition> chain;
   for (const auto& k : kernels_of<double>(blur())) chain.push_back(*k.definition);
   const Link whole{0, 3};
-  const auto j = joined(chain, whole, outputs_of(chain, {whole}, 0));
-  ASSERT_TRUE(j && !j->handed.empty());
   cuda::MarchShape shape;
   shape.rows = 2;
   shape.ring = true;
-  shape.handed = j->handed;
   for (const auto& [numbers, points, edge] :
        {std::tuple{cuda::StencilNumbers::f32, 4, 1}, std::tuple{cuda::StencilNumbers::f64, 2, 1},
-        std::tuple{cuda::StencilNumbers::c64, 1, 2}}) {
+        std::tuple{cuda::StencilNumbers::c64, 1, 2}, std::tuple{cuda::StencilNumbers::f16_in_f32, 4, 2},
+        std::tuple{cuda::StencilNumbers::f32_in_f64, 4, 1}}) {
+    const auto j = joined(chain, whole, outputs_of(chain, {whole}, 0), cuda::between(numbers));
+    ASSERT_TRUE(j && !j->handed.empty());
+    shape.handed = j->handed;
     shape.points = points;
     shape.edge = edge;
     const auto& ring = *cuda::march_kernel(j->definition, numbers, shape).instance;

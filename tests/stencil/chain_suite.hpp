@@ -22,16 +22,20 @@ inline Definition numbered(const std::string& text, const std::string& name) {
     o.field = number(parsed.fields[static_cast<std::size_t>(o.field)]);
   return parsed.definition;
 }
-/// On a GPU definitions are enough, and complex ones are not interpreted on the host.
-template <class T>
+/// On a GPU definitions are enough, and complex ones are not interpreted on the host, nor are those that compute in other
+/// numbers than grids keep.
+template <class T, class Computed = T>
 std::vector<Kernel<T>> kernels_of(const std::vector<std::string>& texts) {
   std::vector<Kernel<T>> chain;
   for (const std::string& text : texts) {
     const Definition d = numbered(text, "stencil " + std::to_string(chain.size() + 1));
-    if constexpr (std::is_same_v<T, real_of<T>>)
+    if constexpr (std::is_same_v<T, Computed> && std::is_same_v<T, real_of<T>>)
       chain.push_back(make_interpreted_kernel<T>(d));
     else
-      chain.push_back({std::make_shared<const Definition>(d), {}, nullptr, false});
+      chain.push_back({std::make_shared<const Definition>(d),
+                       {},
+                       nullptr,
+                       std::is_same_v<T, float> && !std::is_same_v<T, Computed>});
   }
   return chain;
 }

@@ -99,6 +99,26 @@ TEST(Chains, KnowWhatAStepLeavesBehind) {
   EXPECT_EQ(j->high[0], 0);
 }
 
+TEST(Chains, RoundWhatPassesWhereGridsKeepFewerDigits) {
+  const auto chain = definitions_of(blur());
+  const auto outputs = outputs_of(chain, {{0, 3}}, 0);
+  const auto kept = [](const Joined& j) {
+    return std::count_if(j.definition.code.begin(), j.definition.code.end(), is_kept);
+  };
+  const auto exact = joined(chain, {0, 3}, outputs),
+             rounded = joined(chain, {0, 3}, outputs, Between::as_kept);
+  ASSERT_TRUE(exact && rounded);
+  EXPECT_EQ(kept(*exact), 0);
+  // The second stencil's five values for the third one, and the first one's for each of these. What a grid holds is rounded
+  // already, and results are when they are stored.
+  EXPECT_EQ(kept(*rounded), 5 + 25);
+  EXPECT_EQ(rounded->definition.code.size(), exact->definition.code.size() + 30);
+  EXPECT_FALSE(
+      is_kept(rounded->definition.code[static_cast<std::size_t>(rounded->definition.outputs[0].root)]));
+  EXPECT_EQ(rounded->handed.size(), exact->handed.size());
+  EXPECT_EQ(rounded->definition.view().reach().radius(), 2);
+}
+
 std::string refusal(const std::vector<std::string>& texts, const std::vector<int>& sizes) {
   try {
     cut(definitions_of(texts), sizes);

@@ -1,7 +1,6 @@
 #include "stencil/cuda/stencil_engine.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/memory_pool.hpp"
@@ -79,14 +78,7 @@ StencilWork StencilEngine<T>::work(Index l) const {
   w.ny = g.n[1];
   w.nx = g.n[2];
   w.colour = level.colour;
-  for (std::size_t p = 0; p < plan_.params.size(); ++p) {
-    if (kernel.in_double || sizeof(stencil::real_of<T>) == 8) {
-      std::memcpy(w.params + p * 8, &plan_.params[p], 8);
-    } else {
-      const float value = static_cast<float>(plan_.params[p]);
-      std::memcpy(w.params + p * 4, &value, 4);
-    }
-  }
+  put_params(plan_.params, kernel.in_double || sizeof(stencil::real_of<T>) == 8, w.params);
   return w;
 }
 

@@ -18,21 +18,12 @@ namespace spinloom::cuda {
 
 using namespace stencil;
 
-namespace {
-
-/// Parameters as kernels take them.
 template <class T>
-void put_params(const std::vector<double>& from, unsigned char* to) {
-  for (std::size_t p = 0; p < from.size(); ++p) {
-    const auto value = static_cast<real_of<T>>(from[p]);
-    std::memcpy(to + p * sizeof value, &value, sizeof value);
-  }
-}
-
-}  // namespace
-
-template <class T>
-FusedChain<T>::FusedChain(Context& context, const Plan<T>& plan) : context_(context), plan_(plan) {
+FusedChain<T>::FusedChain(Context& context, const Plan<T>& plan)
+    : context_(context),
+      plan_(plan),
+      in_double_(plan.chain[0].in_double),
+      numbers_(stencil_numbers<T>(in_double_)) {
   for (const auto& k : plan.chain) chain_.push_back(*k.definition);
   links_ = cut(chain_, plan.schedule.fused);
   for (std::size_t l = 0; l < links_.size(); ++l) {
@@ -59,13 +50,13 @@ std::unique_ptr<typename FusedChain<T>::Variant> FusedChain<T>::variant(
   Variant& v = *made;
   v.outputs = std::move(outputs);
   if (v.outputs.empty()) return made;
-  const auto j = joined(chain_, links_[l], v.outputs);
+  const auto j = joined(chain_, links_[l], v.outputs, between(numbers_));
   if (!j) throw ArgumentError("fused: the chain's stencils are too much for one");  // cut() has seen to it
   std::copy_n(j->low, 3, v.low);
   std::copy_n(j->high, 3, v.high);
   const bool has_rim = std::any_of(v.low, v.low + 3, [](int d) { return d > 0; }) ||
                        std::any_of(v.high, v.high + 3, [](int d) { return d > 0; });
-  if (has_rim) v.rim = &rim_instance(chain_, links_[l], v.outputs, stencil_numbers<T>());
+  if (has_rim) v.rim = &rim_instance(chain_, links_[l], v.outputs, numbers_);
   // Rows begin where they do, for the sake of whole packs: what is wrong there the rim's kernel writes anew.
   Plan<T>& p = v.inner;
   p.layout = plan_.layout;
@@ -82,6 +73,7 @@ std::unique_ptr<typename FusedChain<T>::Variant> FusedChain<T>::variant(
   p.schedule.fused.clear();
   p.schedule.scratch = false;
   Kernel<T> kernel;
+  kernel.in_double = in_double_;
   kernel.definition = std::make_shared<const Definition>(definition_by_fields(*j));
   if (p.schedule.kind == Schedule::Kind::cuda)
     p.schedule = fused_schedule(kernel.view(), sizeof(T), p.layout, context_.facts());
@@ -113,7 +105,7 @@ void FusedChain<T>::prepare_faces(Variant& v, const Link& link) const {
       const Index n = plan_.layout.n[static_cast<std::size_t>(axis)];
       typename Variant::Face face;
       face.near = {axis, d < v.low[axis] ? d : n - v.high[axis] + (d - v.low[axis])};
-      const auto j = joined(chain_, link, v.outputs, &plan_.layout, &faces_, face.near);
+      const auto j = joined(chain_, link, v.outputs, between(numbers_), &plan_.layout, &faces_, face.near);
       if (!j) {
         v.faces.clear();
         return;
@@ -124,8 +116,8 @@ void FusedChain<T>::prepare_faces(Variant& v, const Link& link) const {
       face.reads.assign(list, list + count);
       auto points = plan_.layout.n;
       points[static_cast<std::size_t>(axis)] = 1;
-      face.kernel = axis == 2 ? gather_kernel(j->definition, stencil_numbers<T>(), points, 1, 128)
-                              : gather_kernel(j->definition, stencil_numbers<T>(), points);
+      face.kernel = axis == 2 ? gather_kernel(j->definition, numbers_, points, 1, 128)
+                              : gather_kernel(j->definition, numbers_, points);
       instances.push_back(face.kernel.instance);
       v.faces.push_back(std::move(face));
     }
@@ -177,7 +169,7 @@ void FusedChain<T>::run(Variant& v, const std::vector<Arrays>& arrays) const {
   std::copy_n(g.n.begin(), 3, w.n);
   std::copy_n(v.low, 3, w.low);
   std::copy_n(v.high, 3, w.high);
-  put_params<T>(plan_.params, w.params);
+  put_params(plan_.params, in_double_ || sizeof(real_of<T>) == 8, w.params);
   constexpr int whole[3][3] = {{1, 0, 0}, {2, 1, 0}, {2, 2, 1}},
                 edges[3][3] = {{1, 1, 0}, {1, 2, 1}, {2, 1, 1}};
   w.regions = v.has_inner ? 3 : 1;
@@ -222,7 +214,7 @@ void FusedChain<T>::run_faces(const Variant& v, const std::vector<Arrays>& array
     w.nz = box.end[0] - box.begin[0];
     w.ny = box.end[1] - box.begin[1];
     w.nx = box.end[2] - box.begin[2];
-    put_params<T>(plan_.params, w.params);
+    put_params(plan_.params, in_double_ || sizeof(real_of<T>) == 8, w.params);
     launch_gather(context_, face.kernel, w, false);
   }
 }

@@ -57,6 +57,8 @@ class FusedChain {
 
   Context& context_;
   const stencil::Plan<T>& plan_;
+  bool in_double_;
+  StencilNumbers numbers_;
   std::vector<stencil::Definition> chain_;
   std::vector<stencil::Link> links_;
   struct Stage {

@@ -77,10 +77,14 @@ std::string StencilPrinter::head() const {
       "// {}\n"
       "typedef {} Storage;\ntypedef {} Real;\ntypedef {} Value;\n"
       "constexpr int reads = {}, outputs = {}, reductions = {}, params = {};\n"
-      "constexpr bool red_black = {}, is_sum[] = {{{}}};\n{}{}",
+      "constexpr bool red_black = {}, is_sum[] = {{{}}};\n{}{}{}",
       d_.code.size() > 100 ? d_.name : to_string(d_), w_.storage, w_.real, w_.value, reads_,
       d_.outputs.size(), d_.reductions.size(), p_.params(), d_.red_black, sums(), reach("low", &Reach::low),
-      reach("high", &Reach::high));
+      reach("high", &Reach::high),
+      std::any_of(d_.code.begin(), d_.code.end(), is_kept)
+          ? "STENCIL_OP Value kept(Value v) {\n"
+            "  return Convert<Value, Storage>::widened(Convert<Value, Storage>::narrowed(v));\n}\n"
+          : "");
 }
 
 std::string StencilPrinter::name(Known value, int planes) {
@@ -204,7 +208,9 @@ std::string StencilPrinter::expression(const Node& n, int dy, int dx, int dz, co
     case Op::fma:
       if (w_.is_complex && !uniform && !are_uniform[0] && !are_uniform[1]) refuse("fma of two fields");
       return call("fused");
-    case Op::min: return real_only("min"), call("lesser");
+    case Op::min:
+      if (is_kept(n)) return fmt::format("kept({})", a);
+      return real_only("min"), call("lesser");
     case Op::max: return real_only("max"), call("greater");
     case Op::abs: return real_only("abs"), call("magnitude");
     case Op::sqrt: return real_only("sqrt"), call("root");

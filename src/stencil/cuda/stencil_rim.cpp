@@ -16,19 +16,25 @@ const char* types(StencilNumbers numbers) {
     case StencilNumbers::f64: return "typedef double Storage, Real, Value;\n";
     case StencilNumbers::c32: return "typedef float Real;\ntypedef Complex<float> Storage, Value;\n";
     case StencilNumbers::c64: return "typedef double Real;\ntypedef Complex<double> Storage, Value;\n";
+    case StencilNumbers::f32_in_f64: return "typedef float Storage;\ntypedef double Real, Value;\n";
+    case StencilNumbers::f16_in_f32: return "typedef Half Storage;\ntypedef float Real, Value;\n";
     default: return "typedef float Storage, Real, Value;\n";
   }
 }
 
+// Values between stencils are as memory keeps them.
 const char* const helpers =
+    "STENCIL_OP Value rim_kept(Value v) {\n"
+    "  return Convert<Value, Storage>::widened(Convert<Value, Storage>::narrowed(v));\n}\n"
     "template <class V>\nstruct RimSum {\n"
-    "  static STENCIL_OP V of(V v, double a) { return add(v, (V)a); }\n"
-    "  static STENCIL_OP V value(double a) { return (V)a; }\n};\n"
+    "  static STENCIL_OP V of(V v, double a) { return rim_kept(add(v, rim_kept((V)a))); }\n"
+    "  static STENCIL_OP V value(double a) { return rim_kept((V)a); }\n};\n"
     "template <class R>\nstruct RimSum<Complex<R>> {\n"
     "  static STENCIL_OP Complex<R> of(Complex<R> v, double a) { return add(v, Complex<R>{(R)a, 0}); }\n"
     "  static STENCIL_OP Complex<R> value(double a) { return {(R)a, 0}; }\n};\n"
     "STENCIL_OP Value rim_memory(const RimWork& w, int field, Index z, Index y, Index x) {\n"
-    "  return ((const Storage*)w.field[field])[z * w.plane + y * w.row + x];\n}\n";
+    "  return Convert<Value, Storage>::widened(((const Storage*)w.field[field])[z * w.plane + y * w.row + "
+    "x]);\n}\n";
 
 /// A stencil in a namespace of its own, and how its reads are answered.
 std::string stage(const std::vector<Definition>& chain, const Link& link, int k, StencilNumbers numbers) {
@@ -55,7 +61,7 @@ std::string stage(const std::vector<Definition>& chain, const Link& link, int k,
         "  }} else {{\n    Value out[s{0}::outputs];\n"
         "    s{0}::stencil_point(At{0}{{w, p.at[0], p.at[1], p.at[2]}}, (const Real*)w.params, out, "
         "(Real*)0);\n"
-        "    v = out[{2}];\n  }}\n"
+        "    v = rim_kept(out[{2}]);\n  }}\n"
         "  for (int axis = 2; axis >= 0; --axis)\n"
         "    if (p.sums[axis] != 0) v = RimSum<Value>::of(v, p.sums[axis]);\n  return v;\n}}\n",
         k, int(d.outputs[o].field), o);
@@ -77,7 +83,8 @@ const KernelInstance& rim_instance(const std::vector<Definition>& chain, const L
     for (const LinkOutput& o : outputs)
       for (std::size_t i = 0; i < written.size() && o.kernel == k; ++i)
         if (written[i].field == o.field)
-          stores += fmt::format("    ((Storage*)w.out[{}])[at] = out[{}];\n", o.field, i);
+          stores += fmt::format(
+              "    ((Storage*)w.out[{}])[at] = Convert<Value, Storage>::narrowed(out[{}]);\n", o.field, i);
     if (stores.empty()) continue;
     all += fmt::format(
         "  {{\n    Value out[s{0}::outputs];\n    s{0}::stencil_point(At{0}{{w, z, y, x}}, (const "

@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/compiler.hpp"
 #include "spinloom/stencil/half.hpp"
+#include "stencil/chain.hpp"
 
 namespace spinloom::cuda {
 
@@ -34,6 +35,15 @@ constexpr int stencil_bytes(StencilNumbers n) {
   }
 }
 
+/// Whether more digits are computed than memory keeps.
+constexpr bool computes_more_digits(StencilNumbers n) {
+  return n == StencilNumbers::f16_in_f32 || n == StencilNumbers::f32_in_f64;
+}
+/// What the stencils of a chain in one pass hand to one another, so that bits are those of one after the other.
+constexpr stencil::Between between(StencilNumbers n) {
+  return computes_more_digits(n) ? stencil::Between::as_kept : stencil::Between::as_computed;
+}
+
 /// One point of a stencil as CUDA text, in the CPU's order of operations, so that its bits are the CPU's. The text says
 /// nothing of where values are kept: a kernel hands in an object `at` that knows.
 ///
@@ -41,6 +51,7 @@ constexpr int stencil_bytes(StencilNumbers n) {
 ///   constexpr int reads, outputs, reductions, params;
 ///   constexpr bool red_black, is_sum[];     of each reduction: else it is a max
 ///   constexpr int low[reads][3], high[reads][3];  cells read below and above a point along z, y, x
+///   Value kept(Value);                      as memory keeps it, where a joined chain asks for that
 ///   template <class At> void stencil_point(const At& at, const Real* p, Value* out, Real* reduced);
 ///
 /// `at.template get<read, dz, dy, dx>()` gives a Value. Reads are numbered as ProgramView::list_reads() lists them, outputs

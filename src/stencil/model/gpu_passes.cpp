@@ -47,7 +47,7 @@ GpuPasses gpu_passes(const GpuModelInput& in) {
     auto outputs = outputs_of(in.chain, links, l);
     std::erase_if(outputs, [](const LinkOutput& o) { return !o.is_read; });
     if (outputs.empty()) continue;
-    const auto j = joined(in.chain, links[l], outputs);
+    const auto j = joined(in.chain, links[l], outputs, cuda::between(gpu_numbers(in)));
     if (!j) continue;  // cut() has seen to it
     all.chain.push_back(definition_by_fields(*j));
     GpuPasses::Pass pass;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "spinloom/runtime/cuda.hpp"
 
@@ -69,9 +68,6 @@ Shadow<T>::Shadow(const std::vector<Kernel<T>>& chain, const GridProblem& proble
 
 template <class T>
 double Shadow<T>::time(const Schedule& schedule, Index steps) {
-  // Definitions can be joined, kernels that compute in more digits than they keep cannot.
-  for (const auto& k : chain_)
-    if (k.in_double && !schedule.fused.empty()) return std::numeric_limits<double>::infinity();
   Stepper<T> stepper(chain_, bound_, schedule);
   const Device device = grids_[0].device();
   synchronize(device);
