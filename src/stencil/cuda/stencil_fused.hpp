@@ -50,9 +50,16 @@ class FusedChain {
   struct Arrays {
     T *now = nullptr, *other = nullptr;
   };
+  static T* written(const stencil::LinkOutput& o, const std::vector<Arrays>& arrays) {
+    const Arrays& a = arrays[static_cast<std::size_t>(o.field)];
+    return o.turns ? a.other : a.now;
+  }
   std::unique_ptr<Variant> variant(std::size_t link, std::vector<stencil::LinkOutput> outputs) const;
-  void prepare_faces(Variant& v, const stencil::Link& link) const;
   void run(Variant& v, const std::vector<Arrays>& arrays) const;
+  // Of points near faces: one kernel for each distance from each face, where rules lead along one axis alone, and one for all
+  // others.
+  void prepare_faces(Variant& v, const stencil::Link& link) const;
+  void run_rim(const Variant& v, const std::vector<Arrays>& arrays) const;
   void run_faces(const Variant& v, const std::vector<Arrays>& arrays) const;
 
   Context& context_;
