@@ -143,6 +143,19 @@ TEST(StencilGpuModel, AFusedChainIsOnePass) {
   EXPECT_EQ(alone.stages[0].blocks, 8 * 64 * 8);
   EXPECT_EQ(handing.stages[0].blocks, 9 * 64 * 8);
   EXPECT_LT(handing.operations, alone.operations);
+  // The last step of a run writes what the chain's own stencils alone read.
+  GpuModelInput scratch = in;
+  for (Output& o : scratch.chain[0].outputs) o.field = 1;
+  for (Node& n : scratch.chain[1].code)
+    if (n.op == Op::access) n.field = 1;
+  scratch.fields.push_back(scratch.fields[0]);
+  scratch.schedule = parse_schedule("cuda fused");
+  EXPECT_EQ(predict_gpu_traffic(scratch).stages.size(), 1u);
+  scratch.steps = 4;
+  const GpuPrediction run = predict_gpu_traffic(scratch);
+  ASSERT_EQ(run.stages.size(), 2u);
+  EXPECT_DOUBLE_EQ(run.stages[0].share + run.stages[1].share, 1);
+  EXPECT_DOUBLE_EQ(run.memory.write, 4 * (1 + 0.25) / 2);
   // Where the library joins a chain by itself the model does too, and faces take kernels of their own.
   in.schedule = parse_schedule("cuda");
   const std::size_t chosen = predict_gpu_traffic(in).stages.size();

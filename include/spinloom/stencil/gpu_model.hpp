@@ -62,6 +62,7 @@ struct GpuModelInput {
 /// update, a point by one stencil of the chain.
 struct GpuStage {
   int stencils = 1;        ///< of the chain
+  double share = 1;        ///< of the steps that it is taken in
   Schedule schedule;       ///< with the library's choice where that was asked for
   Index block[3] = {};     ///< points along z, y, x that a block is there for, overlapping rims included
   Index blocks = 0;        ///< of one pass

@@ -27,6 +27,39 @@ cuda::DeviceFacts gpu_facts(const GpuMachine& machine) {
   return facts;
 }
 
+namespace {
+
+void add_pass(GpuPasses& all, const GpuModelInput& in, const Schedule& schedule, const Link& link,
+              const std::vector<LinkOutput>& outputs, double share) {
+  if (outputs.empty() || share <= 0) return;
+  const auto j = joined(in.chain, link, outputs, cuda::between(gpu_numbers(in)));
+  if (!j) return;  // cut() has seen to it
+  all.chain.push_back(definition_by_fields(*j));
+  GpuPasses::Pass pass;
+  pass.stencils = link.size();
+  pass.share = share;
+  pass.handed = {j->handed, std::max(j->low[2], j->high[2])};
+  pass.schedule = schedule;
+  pass.schedule.fused.clear();
+  pass.schedule.scratch = false;
+  GridLayout inside = in.layout;
+  for (std::size_t a = 0; a < 3; ++a) {
+    pass.rim[a] = j->low[a] + j->high[a];
+    inside.n[a] = std::max<Index>(0, inside.n[a] - pass.rim[a]);
+  }
+  const ProgramView p = all.chain.back().view();
+  if (schedule.kind == Kind::cuda)
+    pass.schedule = cuda::fused_schedule(p, in.element_bytes, inside, gpu_facts(in.machine));
+  const Halo needed(p.reach());
+  for (std::size_t a = 0; a < 3; ++a) {
+    all.layout.halo.low[a] = std::max(all.layout.halo.low[a], needed.low[a]);
+    all.layout.halo.high[a] = std::max(all.layout.halo.high[a], needed.high[a]);
+  }
+  all.passes.push_back(std::move(pass));
+}
+
+}  // namespace
+
 GpuPasses gpu_passes(const GpuModelInput& in) {
   GpuPasses all{in, {}, static_cast<int>(in.chain.size())};
   const auto facts = gpu_facts(in.machine);
@@ -41,34 +74,23 @@ GpuPasses gpu_passes(const GpuModelInput& in) {
     return all;
   }
   all.chain.clear();
+  // Steps in the middle of a run write what somebody reads; the last one also what the chain's own stencils alone read.
+  const auto is_read = [](const LinkOutput& o) { return o.is_read; };
+  const auto is_wanted = [&](const LinkOutput& o) { return !(o.is_scratch && schedule.scratch); };
+  const double last = in.steps > 0 ? 1 / double(in.steps) : 0;
   const auto links = cut(in.chain, schedule.fused);
   for (std::size_t l = 0; l < links.size(); ++l) {
-    // A step in the middle of a run writes what somebody reads, and nothing else.
-    auto outputs = outputs_of(in.chain, links, l);
-    std::erase_if(outputs, [](const LinkOutput& o) { return !o.is_read; });
-    if (outputs.empty()) continue;
-    const auto j = joined(in.chain, links[l], outputs, cuda::between(gpu_numbers(in)));
-    if (!j) continue;  // cut() has seen to it
-    all.chain.push_back(definition_by_fields(*j));
-    GpuPasses::Pass pass;
-    pass.stencils = links[l].size();
-    pass.handed = {j->handed, std::max(j->low[2], j->high[2])};
-    pass.schedule = schedule;
-    pass.schedule.fused.clear();
-    pass.schedule.scratch = false;
-    GridLayout inside = in.layout;
-    for (std::size_t a = 0; a < 3; ++a) {
-      pass.rim[a] = j->low[a] + j->high[a];
-      inside.n[a] = std::max<Index>(0, inside.n[a] - pass.rim[a]);
+    std::vector<LinkOutput> middle, end;
+    for (const LinkOutput& o : outputs_of(in.chain, links, l)) {
+      if (is_read(o)) middle.push_back(o);
+      if (is_wanted(o)) end.push_back(o);
     }
-    const ProgramView p = all.chain.back().view();
-    if (is_open) pass.schedule = cuda::fused_schedule(p, in.element_bytes, inside, facts);
-    const Halo needed(p.reach());
-    for (std::size_t a = 0; a < 3; ++a) {
-      all.layout.halo.low[a] = std::max(all.layout.halo.low[a], needed.low[a]);
-      all.layout.halo.high[a] = std::max(all.layout.halo.high[a], needed.high[a]);
+    if (middle.size() == end.size() || last == 0) {
+      add_pass(all, in, schedule, links[l], middle, 1);
+    } else {
+      add_pass(all, in, schedule, links[l], middle, 1 - last);
+      add_pass(all, in, schedule, links[l], end, last);
     }
-    all.passes.push_back(std::move(pass));
   }
   return all;
 }

@@ -11,6 +11,7 @@ struct GpuPasses : GpuModelInput {
   struct Pass {
     Schedule schedule;  ///< no longer `cuda`
     int stencils = 1;   ///< of the chain
+    double share = 1;   ///< of the steps: the last one of a run writes more
     cuda::HandedValues handed;
     int rim[3] = {0, 0,
                   0};  ///< cells along z, y, x, of both faces together, that kernels of their own compute

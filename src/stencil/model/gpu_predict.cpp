@@ -14,8 +14,10 @@ using Kind = Schedule::Kind;
 namespace {
 
 /// How far the time on the chip and that of memory overlap: nearly all, many blocks being at work at once. Overlapped blocks
-/// fetch early what goes from step to step alone, and wait for coefficients and sources.
+/// fetch early what goes from step to step alone, and wait for coefficients and sources. Where a thread gathers for its one
+/// point, both are spent in the level 2 cache.
 double overlap_of(const ProgramView& p, Kind kind) {
+  if (kind == Kind::gather) return 2;
   return kind == Kind::layered && p.reads() > p.output_count ? 1.2 : 4;
 }
 
@@ -63,6 +65,7 @@ GpuStage counted(const GpuPasses& in, std::size_t k) {
   GpuStage s;
   s.schedule = cut.schedule;
   s.stencils = in.passes[k].stencils;
+  s.share = in.passes[k].share;
   for (std::size_t a = 0; a < 3; ++a) s.block[a] = cut.tile[a];
   s.blocks = cut.tiles[0] * cut.tiles[1] * cut.tiles[2];
   const bool is_layered = cut.schedule.kind == Kind::layered;
@@ -124,8 +127,8 @@ void time(GpuStage& s, const GpuPasses& in, std::size_t k) {
 GpuPrediction summed(std::vector<GpuStage> stages, int stencils) {
   GpuPrediction p;
   p.redundancy = 0;
-  const double weight = 1 / double(stencils);
   for (const GpuStage& s : stages) {
+    const double weight = s.share / double(stencils);
     add(p.level2, s.level2, weight), add(p.memory, s.memory, weight);
     p.redundancy += s.redundancy * s.stencils * weight;
     p.operations += s.operations * weight;
@@ -174,7 +177,7 @@ GpuPrediction predict_gpu(const GpuModelInput& input) {
   for (std::size_t k = 0; k < in.chain.size(); ++k) {
     stages.push_back(counted(in, k));
     time(stages.back(), in, k);
-    seconds += stages.back().seconds / double(in.stencils);
+    seconds += stages.back().seconds * stages.back().share / double(in.stencils);
   }
   GpuPrediction p = summed(std::move(stages), in.stencils);
   p.glups = 1e-9 / seconds;

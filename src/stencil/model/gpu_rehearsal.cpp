@@ -6,6 +6,7 @@
 #include "runtime/cuda/kernel.hpp"
 #include "runtime/cuda/memory_pool.hpp"
 #include "spinloom/core/error.hpp"
+#include "spinloom/runtime/memory.hpp"
 #include "stencil/cuda/kernel_use.hpp"
 #include "stencil/cuda/stencil_engine.hpp"
 #include "stencil/model/gpu_counts.hpp"
@@ -53,6 +54,22 @@ GridLayout folded(const GpuPasses& in, const GpuCut& cut, double arrays) {
   g.elements = g.origin + (g.n[0] + g.halo.high[0] + 1) * g.plane_stride +
                (g.n[1] + g.halo.high[1] + 2) * g.row_stride + cut.tile[2] + g.n[2] + pads;
   return g;
+}
+
+/// Numbers near 1, no two neighbours alike: zeros would send quotients and roots the slow way.
+template <class T>
+void fill_with_ones(std::byte* memory, std::size_t bytes, Device device) {
+  constexpr std::size_t period = 16381;  // a prime, so that rows differ too
+  std::vector<T> values(period);
+  for (std::size_t i = 0; i < period; ++i)
+    values[i] = T(static_cast<float>(1 + 0.25 * double(i * 7919 % period) / double(period)));
+  const auto copy = [&](std::size_t to, const void* from, Device there, std::size_t size) {
+    copy_bytes(memory + to, device, static_cast<const std::byte*>(from), there, size);
+  };
+  const std::size_t first = std::min(bytes, period * sizeof(T));
+  copy(0, values.data(), Device{}, first);
+  for (std::size_t done = first; done < bytes; done *= 2)
+    copy(done, memory, device, std::min(done, bytes - done));
 }
 
 template <class T>
@@ -111,9 +128,7 @@ struct Rehearsal {
         }
         const std::size_t bytes = static_cast<std::size_t>(plan.layout.elements) * sizeof(T);
         memory.push_back(context.memory().allocate(bytes));
-        const cuda::Current current(context);
-        SPINLOOM_CUDA(MemsetD8Async, reinterpret_cast<cuda::DevicePointer>(memory.back().get()), 0, bytes,
-                      context.stream());
+        fill_with_ones<T>(memory.back().get(), bytes, in.layout.device);
         origin = reinterpret_cast<T*>(memory.back().get()) + plan.layout.origin;
       }
     }
