@@ -4,9 +4,9 @@
 
 #include "runtime/cuda/context.hpp"
 #include "stencil/chain.hpp"
-#include "stencil/cuda/stencil_gather.hpp"
 #include "stencil/cuda/stencil_halo.hpp"
 #include "stencil/cuda/stencil_rim.hpp"
+#include "stencil/cuda/stencil_stage.hpp"
 #include "stencil/cuda/stencil_work.hpp"
 #include "stencil/plan.hpp"
 
@@ -42,7 +42,7 @@ class FusedChain {
     struct Face {  ///< points at one distance from one face
       stencil::NearFace near;
       std::vector<stencil::ChainSource> sources;
-      GatherKernel kernel;
+      StencilStage stage;
       std::vector<stencil::Read> reads;
     };
     std::vector<Face> faces;

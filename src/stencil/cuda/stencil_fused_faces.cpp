@@ -16,6 +16,12 @@ template <class T>
 void FusedChain<T>::prepare_faces(Variant& v, const Link& link) const {
   v.faces.clear();
   if (v.rim == nullptr || !v.has_inner || !std::is_same_v<T, real_of<T>>) return;
+  // Points across rows lie apart, and a load of a warp touches as many lines as it has lanes: where these are many, threads
+  // of several points load once what their points share.
+  constexpr int many_loads = 40;
+  static const Schedule along_rows = parse_schedule("cuda gather"),
+                        across_rows = parse_schedule("cuda gather block=1x128"),
+                        apart = parse_schedule("cuda tile points=1 rows=4 depth=2 block=1x64");
   std::vector<const KernelInstance*> instances;
   for (int axis = 0; axis < 3; ++axis)
     for (int d = 0; d < v.low[axis] + v.high[axis]; ++d) {
@@ -31,11 +37,15 @@ void FusedChain<T>::prepare_faces(Variant& v, const Link& link) const {
       Read list[max_reads];
       const int count = j->definition.view().list_reads(list);
       face.reads.assign(list, list + count);
-      auto points = plan_.layout.n;
-      points[static_cast<std::size_t>(axis)] = 1;
-      face.kernel = axis == 2 ? gather_kernel(j->definition, numbers_, points, 1, 128)
-                              : gather_kernel(j->definition, numbers_, points);
-      instances.push_back(face.kernel.instance);
+      GridLayout layout = plan_.layout;
+      layout.n[static_cast<std::size_t>(axis)] = 1;
+      const bool is_apart = axis == 2 && j->definition.view().loads() > many_loads;
+      face.stage = stencil_stage(j->definition, numbers_, layout,
+                                 is_apart    ? apart
+                                 : axis == 2 ? across_rows
+                                             : along_rows,
+                                 context_.facts());
+      instances.push_back(face.stage.instance);
       v.faces.push_back(std::move(face));
     }
   context_.modules().prepare(instances);
@@ -98,7 +108,7 @@ void FusedChain<T>::run_faces(const Variant& v, const std::vector<Arrays>& array
     w.ny = box.end[1] - box.begin[1];
     w.nx = box.end[2] - box.begin[2];
     put_params(plan_.params, in_double_ || sizeof(real_of<T>) == 8, w.params);
-    launch_gather(context_, face.kernel, w, false);
+    launch_stage(context_, face.stage, plan_.layout, w, false);
   }
 }
 
