@@ -24,26 +24,35 @@ struct Place {
   bool is_outside;
 };
 
-// Cell number i of those outside along z, then of the other ones outside along y, then along x.
-STENCIL_OP Place place(const HaloWork& w, Index i) {
-  const Index thickness[3] = {w.low[0] + w.high[0], w.low[1] + w.high[1], w.low[2] + w.high[2]};
-  const Index rows = w.n[1] + thickness[1], columns = w.n[2] + thickness[2];
-  const auto cell = [&](int axis, Index d) {
-    return d < w.low[axis] ? d - w.low[axis] : w.n[axis] + d - w.low[axis];
-  };
-  Index count = (w.regions & 1) ? thickness[0] * rows * columns : 0;
-  if (i < count)
-    return {{cell(0, i / (rows * columns)), i / columns % rows - w.low[1], i % columns - w.low[2]}, true};
+// Cell number i of those outside along z, then of the other ones outside along y, then along x. Count holds all of them:
+// divisions in 64 bits would take most of the time.
+template <class Count>
+STENCIL_OP Place counted_place(const HaloWork& w, Count i) {
+  const Count thickness[3] = {(Count)(w.low[0] + w.high[0]), (Count)(w.low[1] + w.high[1]), (Count)(w.low[2] + w.high[2])};
+  const Count rows = (Count)w.n[1] + thickness[1], columns = (Count)w.n[2] + thickness[2];
+  const auto cell = [&](int axis, Count d) { return (int)d < w.low[axis] ? (Index)d - w.low[axis] : w.n[axis] + (Index)d - w.low[axis]; };
+  Count count = (w.regions & 1) ? thickness[0] * rows * columns : 0;
+  if (i < count) {
+    const Count row = i / columns, plane = row / rows;
+    return {{cell(0, plane), (Index)(row - plane * rows) - w.low[1], (Index)(i - row * columns) - w.low[2]}, true};
+  }
   i -= count;
-  count = (w.regions & 2) ? w.n[0] * thickness[1] * columns : 0;
-  if (i < count)
-    return {{i / (thickness[1] * columns), cell(1, i / columns % thickness[1]), i % columns - w.low[2]},
-            true};
+  count = (w.regions & 2) ? (Count)w.n[0] * thickness[1] * columns : 0;
+  if (i < count) {
+    const Count row = i / columns, plane = row / thickness[1];
+    return {{(Index)plane, cell(1, row - plane * thickness[1]), (Index)(i - row * columns) - w.low[2]}, true};
+  }
   i -= count;
-  count = (w.regions & 4) ? w.n[0] * w.n[1] * thickness[2] : 0;
-  if (i < count)
-    return {{i / (thickness[2] * w.n[1]), i / thickness[2] % w.n[1], cell(2, i % thickness[2])}, true};
+  count = (w.regions & 4) ? (Count)w.n[0] * (Count)w.n[1] * thickness[2] : 0;
+  if (i < count) {
+    const Count row = i / thickness[2], plane = row / (Count)w.n[1];
+    return {{(Index)plane, (Index)(row - plane * (Count)w.n[1]), cell(2, i - row * thickness[2])}, true};
+  }
   return {{0, 0, 0}, false};
+}
+STENCIL_OP Place place(const HaloWork& w) {
+  const Index i = (Index)blockIdx.x * 256 + threadIdx.x;
+  return gridDim.x < (1u << 24) ? counted_place<unsigned>(w, (unsigned)i) : counted_place<Index>(w, i);
 }
 
 template <class S, class R>
@@ -67,7 +76,7 @@ struct Sum<Half, float> {
 
 extern "C" __global__ void __launch_bounds__(256)
     fill_halo(Storage* origin, const __grid_constant__ HaloWork w) {
-  Place p = place(w, (Index)blockIdx.x * 256 + threadIdx.x);
+  Place p = place(w);
   if (!p.is_outside) return;
   Storage* const to = origin + p.at[0] * w.plane + p.at[1] * w.row + p.at[2];
   double sums[3] = {0, 0, 0}, fixed = 0;
@@ -101,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 extern "C" __global__ void __launch_bounds__(256)
     copy_outside(const Storage* from, Storage* to, const __grid_constant__ HaloWork w) {
-  const Place p = place(w, (Index)blockIdx.x * 256 + threadIdx.x);
+  const Place p = place(w);
   if (!p.is_outside) return;
   const Index at = p.at[0] * w.plane + p.at[1] * w.row + p.at[2];
   to[at] = from[at];
