@@ -91,15 +91,41 @@ double tail_of(double waves, double on_chip_share) {
   return part < 1e-6 ? 1 : (full + std::max(part, on_chip_share)) / waves;
 }
 
-/// Of a fused pass: a kernel for the edges, and one for each distance from each face. Along x a point of a face is a sector
-/// of its own in every array, which is read and, where it is written, read before.
+/// Of a fused pass: a kernel for the edges, and one for each distance from each face. Where points lie across rows each lane of
+/// a load takes a cycle of its multiprocessor, else some sixteenth of one.
 double seconds_of_rim(const GpuPasses& in, std::size_t k) {
   const int(&rim)[3] = in.passes[k].rim;
+  const auto& n = in.layout.n;
   const int faces = rim[0] + rim[1] + rim[2];
   if (faces == 0) return 0;
-  const ProgramView p = in.chain[k].view();
-  const double sectors = double(in.layout.n[0] * in.layout.n[1]) * rim[2] * (p.reads() + 2 * p.output_count);
-  return (1 + faces) * in.machine.launch_seconds + 32 * sectors / in.machine.in_order;
+  const double cycles = in.machine.single_operations / 128;  // of all multiprocessors, a second
+  const double loads = 0.75 * in.chain[k].view().loads();    // near a face some places are one and the same
+  const double apart = loads > 40 ? loads / 4 : loads;       // as in stencil_fused_faces.cpp
+  const double lanes =
+      double(n[1] * n[2] * rim[0] + n[0] * n[2] * rim[1]) * loads / 16 + double(n[0] * n[1] * rim[2]) * apart;
+  return (1 + faces) * in.machine.launch_seconds + lanes / cycles;
+}
+
+/// Cells outside that follow those inside: a kernel for each field that is read around, and a sector read and written for each
+/// end of a row.
+double seconds_of_halo(const GpuPasses& in, std::size_t k) {
+  const auto moves = [](const Boundaries& b) {
+    bool does = false;
+    for (std::size_t a = 0; a < 3; ++a)
+      for (const Boundary& face : {b.low[a], b.high[a]})
+        does |= face.kind == Boundary::Kind::neumann || face.kind == Boundary::Kind::periodic ||
+                face.kind == Boundary::Kind::reflect || face.kind == Boundary::Kind::clamp;
+    return does;
+  };
+  double seconds = 0;
+  for (const Output& o : in.chain[k].outputs) {
+    bool is_read_around = false;
+    for (const Definition& d : in.chain) is_read_around |= d.view().reach(o.field).radius() > 0;
+    if (!is_read_around || !moves(in.fields[static_cast<std::size_t>(o.field)])) continue;
+    seconds +=
+        in.machine.launch_seconds + 2 * 64 * double(in.layout.n[0] * in.layout.n[1]) / in.machine.in_order;
+  }
+  return seconds;
 }
 
 void time(GpuStage& s, const GpuPasses& in, std::size_t k) {
@@ -121,7 +147,9 @@ void time(GpuStage& s, const GpuPasses& in, std::size_t k) {
   s.tail = tail_of(s.waves, together > 0 ? s.on_chip / together : 0);
   const auto& n = in.layout.n;
   const double points = double(std::max<Index>(1, n[0] * n[1] * n[2]));
-  s.seconds = together * s.tail + m.launch_seconds / (points * updates) + seconds_of_rim(in, k) / points;
+  s.seconds =
+      together * s.tail + m.launch_seconds / (points * updates) +
+      (seconds_of_rim(in, k) + (s.schedule.kind == Kind::layered ? 0 : seconds_of_halo(in, k))) / points;
 }
 
 GpuPrediction summed(std::vector<GpuStage> stages, int stencils) {
