@@ -102,7 +102,8 @@ GpuPrediction predict_gpu_traffic(const GpuModelInput& input);
 ///
 ///   seconds = (on_chip^p + memory^p)^(1/p) tail + launch
 ///
-/// with p = 4, and 1.2 for overlapped blocks of stencils that read what they do not write.
+/// with p = 4, 2 for gathering kernels, and 1.2 for overlapped blocks of stencils that read what they do not write; launch has
+/// the kernels of faces with it.
 ///
 /// Errors   ArgumentError as above, and for rates that are not above 0
 GpuPrediction predict_gpu(const GpuModelInput& input);
