@@ -83,6 +83,21 @@ TEST(StencilOverlappedCuda, SevenPointHasTheBitsOfTheReference) {
                    {"cuda overlapped steps=2"}, 5);
 }
 
+TEST(StencilOverlappedCuda, TilesBeginAndEndWithTheRowsOfTheGrid) {
+  SPINLOOM_NEEDS(gpu);
+  // As many rows as a tile has, one less and one more; two tiles, and a last one that begins early.
+  const std::vector<Shape> shapes = {{13, 32, 67}, {7, 31, 64},  {7, 33, 132},
+                                     {9, 56, 66},  {9, 57, 128}, {6, 75, 68}};
+  expect_reference(builtin_kernels<float>("7-point"), {0.4, 0.1}, shapes,
+                   {"cuda overlapped steps=2 block=128x32", "cuda overlapped steps=2 block=64x32"}, 7, 1);
+  expect_reference(builtin_kernels<double>("7-point"), {0.4, 0.1}, shapes,
+                   {"cuda overlapped steps=4 block=64x32"}, 11);
+  expect_reference(builtin_kernels<double>("red-black"), {1.0 / 6}, {{8, 32, 66}, {8, 33, 66}, {8, 58, 132}},
+                   {"cuda overlapped steps=2 block=64x32"}, 5);
+  expect_reference(builtin_kernels<float>("red-black"), {1.0 / 6}, {{20, 64, 128}}, {"cuda overlapped"}, 8,
+                   1);
+}
+
 TEST(StencilOverlappedCuda, CoefficientsAndSourcesMayVaryInSpace) {
   SPINLOOM_NEEDS(gpu);
   const Definition definition =

@@ -9,6 +9,14 @@ constexpr int evolving = EVOLVING;
 __device__ constexpr int read_of[] = READ_OF, output_of[] = OUTPUT_OF, faces[][6] = FACES;
 constexpr bool periodic_z = faces[0][0] == 1, periodic_y = faces[0][2] == 1, periodic_x = faces[0][4] == 1;
 
+// Whether a face mirrors, of any field.
+__device__ constexpr bool mirrors(int face) {
+  for (int e = 0; e < evolving; ++e)
+    if (faces[e][face] > 1) return true;
+  return false;
+}
+constexpr int mirrors_below = mirrors(2), mirrors_above = mirrors(3);
+
 // As in stencil_overlapped.cpp.
 struct OverlapWork {
   int depth, tiles_x, tiles_y, levels;  // planes of a block, tiles, levels of this pass

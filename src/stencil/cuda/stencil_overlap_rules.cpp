@@ -44,6 +44,15 @@ bool is_diagonal(const ProgramView& p, const EvolvingFields& evolving) {
   return false;
 }
 
+bool is_flush(const std::vector<Boundaries>& faces, const EvolvingFields& evolving) {
+  for (const int f : evolving.field) {
+    const Boundaries& b = faces[static_cast<std::size_t>(f)];
+    for (const Kind kind : {b.low[1].kind, b.high[1].kind})
+      if (kind == Kind::none || kind == Kind::unset || kind == Kind::periodic) return false;
+  }
+  return true;
+}
+
 std::optional<std::string> why_no_overlap(const std::vector<Definition>& chain,
                                           const std::vector<Boundaries>& fields, const GridLayout& layout,
                                           const Schedule& schedule) {

@@ -40,8 +40,7 @@ OverlapShape default_shape(const ProgramView& p, Index element_bytes, int levels
     return {4, 2, 1, 1, 8};
   }
   const bool is_light = p.output_count == 1 && levels <= 4 && !p.red_black;
-  if (is_light && element_bytes == 4)
-    return {4, 4, levels == 3 ? 5 : levels == 0 || levels == 4 ? 3 : 4, 8, 1};
+  if (is_light && element_bytes == 4) return {4, 4, levels == 3 ? 5 : 4, 8, 1};
   if (is_light && element_bytes == 8) return {4, 2, 4, 8, 1};
   if (element_bytes <= 4) return {4, 2, 4, 16, 1};
   if (element_bytes <= 8) return {4, 2, 2, 16, 1};
@@ -58,7 +57,7 @@ bool is_short(const OverlapShape& s, const ProgramView& p, std::size_t fields) {
 /// As `Shared` in stencil_overlapped.cu: planes that come in, ends of the warps' rows, and tables.
 std::size_t shared_bytes_of(const OverlapShape& s, std::size_t fields, std::size_t element_bytes) {
   const int width = 32 * s.points, height = s.rows * s.warps;
-  return static_cast<std::size_t>((s.ahead + 1) * width * height + 2 * s.levels * s.warps * 2 * width) *
+  return static_cast<std::size_t>((s.ahead + 1) * width * height + 2 * s.levels * (2 * s.warps + 2) * width) *
              fields * element_bytes +
          static_cast<std::size_t>(width + height + 32 + s.warps) * 4 + 64;
 }
@@ -131,6 +130,7 @@ const KernelInstance& overlap_instance(const Definition& definition, StencilNumb
   }
   defines.push_back(fmt::format("ROWS={}", s.rows));
   defines.push_back(fmt::format("WARPS={}", s.warps));
+  defines.push_back(fmt::format("FLUSH={}", is_flush(faces, evolving) ? 1 : 0));
   defines.push_back(fmt::format("COLOUR={}", s.colour));
   // Waiting for two warps alone costs instructions, which floats are short of, and hides the latency of doubles.
   const bool is_narrow = numbers == StencilNumbers::f32 || numbers == StencilNumbers::f16_in_f32;
@@ -152,6 +152,7 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
   shape_.colour = plan.levels[0].colour;
   check_shape(shape_, p, static_cast<Index>(sizeof(T)));
   const EvolvingFields evolving = evolving_fields(p);
+  flush_ = is_flush(faces, evolving);
   read_ = evolving.read;
   output_ = evolving.output;
   for (std::size_t e = 0; e < evolving.field.size(); ++e)
@@ -175,18 +176,19 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
 }
 
 OverlapCut overlap_cut(const OverlapShape& s, const GridLayout& layout, const bool (&is_periodic)[3],
-                       bool red_black, int multiprocessors) {
+                       bool red_black, int multiprocessors, bool is_flush) {
   OverlapCut cut;
   const auto tiles = [&](Index n, int extent, int step, bool periodic, int unit, int low_start) {
     const Index start = periodic ? round_up(s.levels, unit) : low_start;
-    const Index need = periodic ? n + s.levels : n + 1;  // the last tile reaches so far
+    const Index need = periodic ? n + s.levels : low_start > 0 ? n + 1 : n;  // the last tile reaches so far
     return static_cast<int>(std::max<Index>(1, (need + start - extent + step - 1) / step + 1));
   };
   const int width = 32 * s.points, height = s.rows * s.warps;
   cut.tiles_x = tiles(layout.n[2], width, (width - 2 * s.levels) / s.points * s.points, is_periodic[2],
                       s.points, s.points);
-  cut.tiles_y =
-      layout.rank == 2 ? 1 : tiles(layout.n[1], height, height - 2 * s.levels, is_periodic[1], 2, 2);
+  cut.tiles_y = layout.rank == 2
+                    ? 1
+                    : tiles(layout.n[1], height, height - 2 * s.levels, is_periodic[1], 2, is_flush ? 0 : 2);
   const Index across = Index{cut.tiles_x} * cut.tiles_y, n = std::max<Index>(1, layout.n[0]);
   const Index at_once = Index{multiprocessors} * s.blocks;
   const Index unit = red_black ? 2 : 1;
@@ -206,7 +208,8 @@ OverlapCut overlap_cut(const OverlapShape& s, const GridLayout& layout, const bo
 
 template <class T>
 void OverlappedPass<T>::cut(const GridLayout& layout) {
-  const OverlapCut cut = overlap_cut(shape_, layout, periodic_, red_black_, context_.facts().multiprocessors);
+  const OverlapCut cut =
+      overlap_cut(shape_, layout, periodic_, red_black_, context_.facts().multiprocessors, flush_);
   work_.depth = cut.depth, work_.tiles_x = cut.tiles_x, work_.tiles_y = cut.tiles_y;
   for (std::size_t a = 0; a < 3; ++a) {
     work_.lowest[a] = static_cast<int>(-layout.halo.low[a]);

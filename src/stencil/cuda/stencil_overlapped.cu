@@ -5,6 +5,10 @@
 // waits for its warps or, PAIRWISE, a warp for the two next to it, and for what they did a plane ago. Tiles overlap by
 // LEVELS on every side that lies within the grid.
 //
+// FLUSH: the first tile along y begins with the grid and the last one ends with it, so that both run the code of tiles that
+// are far from faces. It takes faces that mirror, or cells outside with one value each: that lies in shared memory where the
+// rows of another warp would.
+//
 // Outside of the grid: cells of faces with fixed values stay what they are at all levels (an inside mask keeps them), axes
 // that are periodic are followed around, and where a face mirrors, the neighbour is replaced when it is read.
 #include "stencil_values.cuh"
@@ -14,12 +18,12 @@ constexpr int width = 32 * POINTS, height = ROWS * WARPS;
 constexpr int step_x = (width - 2 * LEVELS) / POINTS * POINTS, step_y = height - 2 * LEVELS;
 constexpr int rim_x = (width - step_x) / 2;  // columns on either side that are not stored
 constexpr int start_x = periodic_x ? (LEVELS + POINTS - 1) / POINTS * POINTS : POINTS,
-              start_y = periodic_y ? (LEVELS + 1) / 2 * 2 : 2;
+              start_y = periodic_y ? (LEVELS + 1) / 2 * 2 : FLUSH ? 0 : 2;
 
 typedef RowOf<POINTS> Points;
 
 // A thread's rows in the order in which it takes them. Where the block waits as a whole, those that need no other warp come
-// first: the others then have had time to be done with the plane before. Doubles were slower so.
+// first: the others then have had time to be done with the plane before. Doubles gained nothing by it.
 __device__ constexpr int row_of(int turn) { return PAIRWISE ? turn : turn < ROWS - 2 ? turn + 1 : turn == ROWS - 2 ? 0 : ROWS - 1; }
 constexpr int meeting = !PAIRWISE && ROWS > 3 ? ROWS - 3 : 0;  // the turn before which they are waited for
 template <int turn = 0, class Row>
@@ -36,7 +40,8 @@ __device__ constexpr int first_of(int r, int parity) { return red_black ? (r + p
 
 struct Shared {
   Points incoming[ahead + 1][evolving][WARPS][ROWS][32];
-  Points rows[2][LEVELS][evolving][WARPS][2][32];  // first and last row of each warp, of the two last planes
+  // Of the two last planes: first and last row of each warp, between the rows below and above the tile.
+  Points rows[2][LEVELS][evolving][2 * WARPS + 2][32];
   int column[width], row[height];                  // where a cell of the tile lies in the grid
   int pack[32];                                    // where a lane's points do, when they lie together
   int done[WARPS];                                 // planes that a warp is through with
@@ -50,13 +55,15 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
   const int nx = (int)w.nx, ny = (int)w.ny, nz = (int)w.nz, row = (int)w.row;
   const int lane = threadIdx.x, warp = threadIdx.y, thread = warp * 32 + lane;
   const int bx = blockIdx.x % o.tiles_x, by = blockIdx.x / o.tiles_x % o.tiles_y, bz = blockIdx.x / (o.tiles_x * o.tiles_y);
-  const int xs = bx * step_x - start_x, ys = by * step_y - start_y, x0 = xs + lane * POINTS, y0 = ys + warp * ROWS;
+  const int last_ys = max(0, red_black ? (ny - height + 1) / 2 * 2 : ny - height);  // a red-black tile begins with an even row
+  const int xs = bx * step_x - start_x, ys = FLUSH ? min(by * step_y, last_ys) : by * step_y - start_y;
+  const int x0 = xs + lane * POINTS, y0 = ys + warp * ROWS;
   const int z0 = bz * o.depth, z1 = min(nz, z0 + o.depth);
   const bool is_beside = ys >= 0 && ys + height <= ny && nx % POINTS == 0;
-  const bool is_inner = xs >= 0 && xs + width <= nx && ys >= 0 && ys + height <= ny;
+  const bool is_inner = xs >= 0 && xs + width <= nx && ys >= mirrors_below && ys + height <= ny - mirrors_above;
   const bool is_outside = !periodic_x && (x0 < 0 || x0 >= nx);  // of tiles beside a face
   const int x_low = bx == 0 ? 0 : xs + rim_x, x_high = bx == o.tiles_x - 1 ? nx : xs + rim_x + step_x;
-  const int y_low = by == 0 ? 0 : ys + LEVELS, y_high = by == o.tiles_y - 1 ? ny : ys + LEVELS + step_y;
+  const int y_low = by == 0 ? 0 : by * step_y - start_y + LEVELS, y_high = by == o.tiles_y - 1 ? ny : ys + LEVELS + step_y;
   for (int i = thread; i < width; i += 32 * WARPS)
     shared.column[i] = place<periodic_x>(xs + i, nx, o.lowest[2], o.highest[2]);
   if (lane == 0) shared.done[warp] = 0;
@@ -88,6 +95,19 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
 #pragma unroll
         for (int i = 0; i < POINTS; ++i) state[0][t][e][r][i] = state[1][t][e][r][i] = Storage{};
   __syncthreads();
+  if constexpr (FLUSH) {
+    const auto put_outside = [&](int slot, int y) {
+      for (int e = 0; e < evolving; ++e)
+        for (int i = 0; i < POINTS; ++i) {
+          const Storage v = ((const Storage*)w.in[read_of[e]])[(Index)y * row + shared.column[lane * POINTS + i]];
+          for (int t = 0; t < LEVELS; ++t)
+            shared.rows[0][t][e][slot][lane].at[i] = shared.rows[1][t][e][slot][lane].at[i] = v;
+        }
+    };
+    if (warp == 0 && ys == 0) put_outside(0, max(-1, o.lowest[1]));
+    if (warp == 0 && ys + height == ny) put_outside(2 * WARPS + 1, min(ny, o.highest[1]));
+    __syncthreads();
+  }
 
   const Index own = (Index)y0 * row + x0;
   const unsigned row_bytes = (unsigned)row * (unsigned)sizeof(Storage);
@@ -179,14 +199,14 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
 #pragma unroll
         for (int t = 0; t < LEVELS; ++t)
 #pragma unroll
-          for (int e = 0; e < evolving; ++e) up[t][e] = shared.rows[P][t][e][above][1][lane];
+          for (int e = 0; e < evolving; ++e) up[t][e] = shared.rows[P][t][e][2 * warp][lane];
       }
       if constexpr (PAIRWISE ? r == ROWS - 1 : r == 0) {
         if constexpr (PAIRWISE) await_count(&shared.done[below], planes);
 #pragma unroll
         for (int t = 0; t < LEVELS; ++t)
 #pragma unroll
-          for (int e = 0; e < evolving; ++e) down[t][e] = shared.rows[P][t][e][below][0][lane];
+          for (int e = 0; e < evolving; ++e) down[t][e] = shared.rows[P][t][e][2 * warp + 3][lane];
       }
       const auto prepare_next = [&] {
         if constexpr (turn + 1 < ROWS) {
@@ -260,8 +280,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
             Points p;
 #pragma unroll
             for (int i = 0; i < POINTS; ++i) p.at[i] = state[P][t][e][r][i];
-            if (r == 0) shared.rows[Q][t][e][warp][0][lane] = p;
-            if (r == ROWS - 1) shared.rows[Q][t][e][warp][1][lane] = p;
+            if (r == 0) shared.rows[Q][t][e][2 * warp + 1][lane] = p;
+            if (r == ROWS - 1) shared.rows[Q][t][e][2 * warp + 2][lane] = p;
           }
 #pragma unroll
       for (int e = 0; e < evolving; ++e) {
@@ -273,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
           if constexpr (PAIRWISE)
             store_if(keep & (1u << (r * POINTS)), to, p);
           else if (keep & (1u << (r * POINTS)))
-            *(Points*)to = p;
+            store_if(1u, to, p);
         } else {
 #pragma unroll
           for (int i = 0; i < POINTS; ++i)
@@ -304,5 +324,5 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 1)
     await_fetches<ahead - 1>();
     prepare(Fixed<0>{}, Fixed<0>{}, k);
   }
-  go_through<!PAIRWISE, PAIRS>(k, end, nz, o.levels == LEVELS, is_inner, is_beside, advance);
+  go_through<true, PAIRS>(k, end, nz, o.levels == LEVELS, is_inner, is_beside, advance);
 }

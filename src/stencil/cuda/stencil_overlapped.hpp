@@ -35,7 +35,7 @@ struct OverlapCut {
   Index blocks = 0;
 };
 OverlapCut overlap_cut(const OverlapShape& shape, const stencil::GridLayout& layout,
-                       const bool (&is_periodic)[3], bool red_black, int multiprocessors);
+                       const bool (&is_periodic)[3], bool red_black, int multiprocessors, bool is_flush);
 
 /// Fields that a stencil writes: their places among its reads and outputs.
 struct EvolvingFields {
@@ -44,6 +44,9 @@ struct EvolvingFields {
 EvolvingFields evolving_fields(const stencil::ProgramView& program);
 /// Whether one of them is read at a point that lies off along two axes.
 bool is_diagonal(const stencil::ProgramView& program, const EvolvingFields& evolving);
+
+/// Whether tiles begin and end with the rows of the grid: cells outside have one value at all times, or follow those inside.
+bool is_flush(const std::vector<stencil::Boundaries>& faces, const EvolvingFields& evolving);
 
 /// Why no block can take several levels of this chain at once; nothing when one can.
 std::optional<std::string> why_no_overlap(const std::vector<stencil::Definition>& chain,
@@ -75,7 +78,7 @@ class OverlappedPass {
 
   Context& context_;
   OverlapShape shape_;
-  bool is_2d_ = false, red_black_ = false;
+  bool is_2d_ = false, red_black_ = false, flush_ = false;
   bool periodic_[3] = {false, false, false};
   std::vector<stencil::Boundaries> faces_;
   std::vector<int> read_, output_;  ///< of each evolving field

@@ -26,8 +26,10 @@ GpuCut gpu_cut(const GpuPasses& in, std::size_t pass) {
       for (const int f : evolving.field)
         periodic[a] |= in.fields.size() > static_cast<std::size_t>(f) &&
                        in.fields[static_cast<std::size_t>(f)].low[a].kind == Boundary::Kind::periodic;
+    const bool is_flush =
+        in.fields.size() >= static_cast<std::size_t>(p.fields()) && cuda::is_flush(in.fields, evolving);
     const cuda::OverlapCut tiles =
-        cuda::overlap_cut(shape, in.layout, periodic, p.red_black, in.machine.multiprocessors);
+        cuda::overlap_cut(shape, in.layout, periodic, p.red_black, in.machine.multiprocessors, is_flush);
     cut.levels = shape.levels;
     cut.points = shape.points, cut.rows = is_2d ? 1 : shape.rows;
     cut.tile[0] = tiles.depth, cut.tile[1] = is_2d ? 1 : shape.rows * shape.warps;

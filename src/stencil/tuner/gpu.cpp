@@ -31,7 +31,7 @@ std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const
           "ring rows=4 block=32x4 ahead=2", "ring rows=3 block=32x12 ahead=2",
           "ring rows=2 block=32x16 ahead=1", "ring rows=2 block=64x8 ahead=2 depth=48"})
       add(std::string("cuda ") + text);
-  for (const char* text : {"", " steps=4 block=128x32", " steps=3 block=128x40", " steps=4 block=64x64",
+  for (const char* text : {"", " steps=4 block=128x24", " steps=3 block=128x40", " steps=4 block=64x64",
                            " steps=4 block=64x48", " steps=4 block=64x32", " steps=2 block=64x64"})
     if (!is_2d) add(std::string("cuda overlapped") + text);
   for (const char* text : {"", " steps=8 block=64x1", " steps=8 block=256x1", " steps=4 block=128x1"})
