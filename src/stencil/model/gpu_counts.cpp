@@ -99,6 +99,7 @@ GpuCut gpu_cut(const GpuModelInput& in, std::size_t stencil) {
   cuda::DeviceFacts facts;
   facts.capability = in.machine.capability;
   facts.multiprocessors = in.machine.multiprocessors;
+  facts.level2_bytes = static_cast<std::size_t>(in.machine.level2_bytes);
   facts.shared_memory_bytes = static_cast<std::size_t>(in.machine.shared_bytes);
   GpuCut cut;
   cut.schedule = in.schedule;
