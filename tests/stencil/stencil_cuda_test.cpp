@@ -9,6 +9,7 @@
 #include "spinloom/stencil/half.hpp"
 #include "spinloom/stencil/linear.hpp"
 #include "spinloom/stencil/parse.hpp"
+#include "stencil/cuda/stencil_choice.hpp"
 #include "stencil/cuda/stencil_halo.hpp"
 #include "stencil/cuda/stencil_march.hpp"
 #include "stencil/cuda/stencil_text.hpp"
@@ -166,11 +167,49 @@ TEST(StencilCuda, MarchesFromRingsWithTheBitsOfTheReference) {
                               {"wave", "cuda ring block=32x4 rows=2 depth=5 ahead=2"},
                               {"perona-malik", "cuda ring block=32x4 depth=8 ahead=3"},
                               {"5-point", "cuda ring ahead=2"},
+                              {"25-point", "cuda ring rows=2 block=32x16 ahead=2 depth=4"},
+                              {"25-point", "cuda"},
+                              {"27-point", "cuda"},
+                              {"27-point", "cuda ring rows=4 block=32x8 ahead=2 depth=57"},
                               {"27-point", "cuda ring block=64x2 rows=3 depth=5 band=8 unroll=2"}});
   expect_reference_by<double>({{"25-point", "cuda ring block=32x3 depth=7"},
                                {"diffusion", "cuda ring rows=2"},
+                               {"25-point", "cuda ring rows=3 block=32x12 ahead=2 depth=5"},
+                               {"25-point", "cuda ring rows=4 block=32x8 ahead=2 depth=5"},
+                               {"25-point", "cuda"},
+                               {"27-point", "cuda"},
                                {"25-point", "cuda ring block=64x3 ahead=2 depth=16 band=6"}});
   expect_reference_by<cdouble>({{"laplacian", "cuda ring block=32x2"}});
+}
+
+TEST(StencilCuda, ChoosesPlanesOfABlockByTheLastRound) {
+  // One block to a multiprocessor: of 8 x 32 tiles in two layers 3.88 rounds are full, in eight (128 planes) 15.5.
+  cuda::DeviceFacts facts;
+  facts.capability = 90, facts.multiprocessors = 132, facts.shared_memory_bytes = 227 << 10;
+  const auto chosen = [&](auto zero, const char* name, const Shape& shape) {
+    using T = decltype(zero);
+    const auto kernels = builtin_kernels<T>(name);
+    const auto view = kernels[0].view();
+    const GridLayout g = make_layout(shape, Halo(view.reach()), sizeof(T), Device{DeviceKind::cuda, 0});
+    return cuda::chosen_schedule(view, sizeof(T), g, facts);
+  };
+  EXPECT_EQ(to_string(chosen(0.f, "25-point", {1024, 1024, 1024})),
+            "cuda ring rows=2 depth=512 ahead=2 block=32x16");
+  // 12 x 22 tiles are two full rounds.
+  EXPECT_EQ(to_string(chosen(0.0, "25-point", {768, 768, 768})),
+            "cuda ring rows=3 depth=384 ahead=2 block=32x12");
+  // Eight planes of 768² floats and their results fit into 50 MiB.
+  facts.level2_bytes = 50 << 20;
+  EXPECT_EQ(to_string(chosen(0.f, "27-point", {768, 768, 768})),
+            "cuda ring rows=4 depth=8 ahead=2 block=32x4");
+  EXPECT_EQ(to_string(chosen(0.f, "27-point", {1024, 1024, 1024})),
+            "cuda ring rows=4 depth=57 ahead=2 block=32x8");
+  for (const char* name : {"25-point", "27-point"})
+    for (const Shape& shape : {Shape{1, 1, 1}, {17, 63, 65}, {1000, 3, 5}, {640, 640, 640}, {100, 2000, 300}})
+      for (const Schedule& s : {chosen(0.f, name, shape), chosen(0.0, name, shape)}) {
+        EXPECT_GE(s.depth, 1) << name << ", " << spinloom::to_string(shape);
+        EXPECT_LE(s.depth, std::max<Index>(8, shape[0])) << name << ", " << spinloom::to_string(shape);
+      }
 }
 
 TEST(StencilCuda, TilesHaveTheBitsOfTheReference) {

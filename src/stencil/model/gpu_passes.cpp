@@ -23,6 +23,7 @@ cuda::DeviceFacts gpu_facts(const GpuMachine& machine) {
   facts.name = machine.name;
   facts.capability = machine.capability;
   facts.multiprocessors = machine.multiprocessors;
+  facts.level2_bytes = static_cast<std::size_t>(machine.level2_bytes);
   facts.shared_memory_bytes = static_cast<std::size_t>(machine.shared_bytes);
   return facts;
 }

@@ -27,9 +27,11 @@ std::vector<Schedule> gpu_candidates(const std::vector<Definition>& chain, const
          {"tile block=64x8 rows=4 depth=2 shuffle blocks=1", "tile block=32x4 rows=4 depth=2",
           "tile block=64x2 rows=2 depth=2 shuffle", "tile depth=2", "tile block=64x2 rows=2",
           "tile block=32x4", "march rows=4 block=32x4 shuffle ahead=2", "march rows=2 shuffle",
-          "march rows=2", "march", "ring rows=4 block=32x4 ahead=2 depth=8", "ring rows=2 ahead=2",
-          "ring rows=4 block=32x4 ahead=2", "ring rows=3 block=32x12 ahead=2",
-          "ring rows=2 block=32x16 ahead=1", "ring rows=2 block=64x8 ahead=2 depth=48"})
+          "march rows=2", "march", "ring rows=4 block=32x4 ahead=2 depth=6",
+          "ring rows=4 block=32x8 ahead=2 depth=48", "ring rows=2 ahead=2", "ring rows=4 block=32x4 ahead=2",
+          "ring rows=3 block=32x12 ahead=2", "ring rows=3 block=32x12 ahead=2 depth=256",
+          "ring rows=2 block=32x16 ahead=2 depth=512", "ring rows=2 block=32x16 ahead=1",
+          "ring rows=2 block=64x8 ahead=2 depth=96"})
       add(std::string("cuda ") + text);
   for (const char* text : {"", " steps=4 block=128x24", " steps=3 block=128x40", " steps=4 block=64x64",
                            " steps=4 block=64x48", " steps=4 block=64x32", " steps=2 block=64x64"})
