@@ -125,8 +125,9 @@ struct RowAnalysis {
   /// From the last cache alone it pays for these.
   static constexpr bool always_fetches = has_many_rows || kinds.columnar;
 
-  /// Shifted packs come from registers where a pack is a cache line: an unaligned load would touch two lines.
-  static constexpr bool turns_registers = SPINLOOM_STENCIL_BYTES == 64;
+  /// Shifted packs come from registers where a pack is a cache line: an unaligned load would touch two lines. Also in
+  /// place, where it would wait for the store of the pack before.
+  static constexpr bool turns_registers = SPINLOOM_STENCIL_BYTES == 64 || program.red_black;
   static constexpr bool turns(const RowUse& use) {
     return turns_registers && !kinds.columnar && (use.low < 0 || use.high > 0) && use.low >= -points &&
            use.high <= points;

@@ -1,5 +1,5 @@
 #pragma once
-#include "spinloom/stencil/row_nodes.hpp"
+#include "spinloom/stencil/row_pair.hpp"
 
 /// Rows of any stencil, made from its node list: the only code that is compiled per stencil.
 namespace spinloom::stencil::inline SPINLOOM_STENCIL_TARGET {
@@ -31,7 +31,12 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
   static void run(const RowBlock<T>& b, const void*) {
     Real params[program.params() + 1];
     for (int p = 0; p < program.params(); ++p) params[p] = static_cast<Real>(b.params[p]);
-    for (std::ptrdiff_t y = b.y0; y < b.y1; ++y) row(b, y, params);
+    std::ptrdiff_t y = b.y0;
+    using Pair = RowPair<S, T, planes, way, Arithmetic>;
+    if constexpr (Pair::exists)
+      if (b.in_pairs)
+        for (; y + 1 < b.y1; y += 2) Pair::rows(b, y, params);
+    for (; y < b.y1; ++y) row(b, y, params);
   }
 
   SPINLOOM_STENCIL_INLINE static void row(const RowBlock<T>& b, std::ptrdiff_t y, const Real* params) {
@@ -67,20 +72,7 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
       changes[1] = ~even;
     }
 
-    // Uniform values stand before the loop.
-    Values fixed;
-    unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
-      if constexpr (kinds.uniform[n])
-        Nodes::template compute<n>(
-            fixed, [&]<int m>() __attribute__((always_inline)) {
-              if constexpr (program.code[m].op == Op::literal)
-                return V::all(static_cast<Real>(program.code[m].value));
-              else if constexpr (program.code[m].op == Op::param)
-                return V::all(params[program.code[m].field]);
-              else
-                return fixed.value[program.code[m].a];  // a constant moved along x
-            });
-    });
+    const Values fixed = Nodes::uniform_values(params);
 
     // Packs that travel: rows with offsets along x, or columns that are shifted.
     Pack before[rows.count > 0 ? rows.count : 1], here[rows.count > 0 ? rows.count : 1],
@@ -179,10 +171,12 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
           if constexpr (program.red_black) {
             // Points of the other colour keep their value, which may have come as a neighbour already.
             constexpr int own = Nodes::own_row(o, u);
+            // Packs of an odd number of points take turns.
+            const std::ptrdiff_t pack = points % 2 == 0 ? 0 : x - b.x0;
             if constexpr (own >= 0)
-              result = V::choose(changes[u % 2], result, here[own]);
+              result = V::choose(changes[(u + pack) % 2], result, here[own]);
             else
-              result = V::choose(changes[u % 2], result, V::load(p));
+              result = V::choose(changes[(u + pack) % 2], result, V::load(p));
           }
           if (whole) {
             if constexpr (way == 2)

@@ -13,6 +13,7 @@ struct RowNodes : RowAnalysis<S, T, planes, Arithmetic> {
   static constexpr const auto& program = Analysis::program;
   using typename Analysis::Mask;
   using typename Analysis::Pack;
+  using typename Analysis::Real;
   using typename Analysis::V;
 
   struct Values {
@@ -99,6 +100,24 @@ struct RowNodes : RowAnalysis<S, T, planes, Arithmetic> {
       s.mask[n] = s.mask[A] | s.mask[B];
     else if constexpr (a.op == Op::negate)
       s.mask[n] = ~s.mask[A];
+  }
+
+  /// Values that are the same for all points stand before the loop over a row.
+  SPINLOOM_STENCIL_INLINE static Values uniform_values(const Real* params) {
+    Values fixed;
+    unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
+      if constexpr (kinds.uniform[n])
+        RowNodes::template compute<n>(
+            fixed, [&]<int m>() __attribute__((always_inline)) {
+              if constexpr (program.code[m].op == Op::literal)
+                return V::all(static_cast<Real>(program.code[m].value));
+              else if constexpr (program.code[m].op == Op::param)
+                return V::all(params[program.code[m].field]);
+              else
+                return fixed.value[program.code[m].a];  // a constant moved along x
+            });
+    });
+    return fixed;
   }
 };
 
