@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "spinloom/stencil/row_kernel.hpp"
+#include "spinloom/stencil/row_functions.hpp"
 
 namespace spinloom::stencil {
 

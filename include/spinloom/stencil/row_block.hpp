@@ -26,6 +26,7 @@ struct RowBlock {
   Index reduced_stride;
   Index y0, y1, x0, x1;
   int colour;  ///< red-black: z + colour of the first plane; points with an even z + y + x + colour change
+  bool in_pairs = false;  ///< red-black: two rows at once, where a cache and not memory sets the speed
 };
 
 template <class T>

@@ -1,5 +1,5 @@
 #pragma once
-#include "spinloom/stencil/row_kernel.hpp"
+#include "spinloom/stencil/row_functions.hpp"
 
 /// The stencils that come with the library, each written once. Axes z, y, x; h = 1.
 namespace spinloom::stencil::builtin {

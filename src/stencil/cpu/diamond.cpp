@@ -55,9 +55,13 @@ class Pass {
   void run() const {
     // Within a wave, blocks of rows go through the levels, skewed so that each finds what it reads: what one level wrote
     // is still near when the next one reads it.
-    const Index low = tile_.grows ? std::min(tile_.low, tile_.seam - slope_ * height_) : tile_.low;
+    Index low = tile_.grows ? std::min(tile_.low, tile_.seam - slope_ * height_) : tile_.low;
     const Index high = tile_.grows ? std::max(tile_.high, tile_.seam + slope_ * height_) : tile_.high;
     const Index end = high + slope_ * (last_ - first_);
+    // Blocks of an even number of rows cut no pair of a red-black kernel's, from the first row of a step on.
+    const Index first_row = tile_.grows && first_ <= height_ ? tile_.seam - slope_ * first_
+                                                             : tile_.low + (tile_.low_is_end ? 0 : slope_);
+    low -= (first_row - low) & 1;
     const Index block = plan_.schedule.rows > 0 ? plan_.schedule.rows : end - low;
     for (Index wave = 0; wave < plan_.layout.n[0] + lag_ * (last_ - first_); wave += planes_)
       for (Index y = low; y < end; y += block)
@@ -88,8 +92,9 @@ class Pass {
     if (tile_.low_is_end) low = std::max<Index>(low, 0);
     if (tile_.high_is_end) high = std::min(high, plan_.layout.n[1]);
     // One that grows reads from memory the rows beside those that it computes.
-    const Index left = fetches && !tile_.low_is_end ? std::min(low + slope_, tile_.seam) : low;
-    const Index right = fetches && !tile_.high_is_end ? std::max(high - slope_, tile_.seam) : high;
+    const Index beside = plan_.stays_in_place(first_level_ + tau - 1) ? std::max<Index>(2, slope_) : slope_;
+    const Index left = fetches && !tile_.low_is_end ? std::min(low + beside, tile_.seam) : low;
+    const Index right = fetches && !tile_.high_is_end ? std::max(high - beside, tile_.seam) : high;
     const Index end = y + block;
     compute(tau, z, std::max(low, y), std::min(left, end), Way::fetching, -slope_);
     compute(tau, z, std::max(left, y), std::min(right, end), Way::plain, 0);

@@ -45,6 +45,8 @@ void compute_rows(const Plan<T>& plan, Index l, Index z0, Index z1, Index y0, In
   for (std::size_t r = 0; r < reads.size(); ++r) b.in_stride[r] = g.row_stride;
   for (std::size_t o = 0; o < outputs.size(); ++o) b.out_stride[o] = g.row_stride;
   b.reduced_stride = g.n[1];
+  b.in_pairs =
+      plan.schedule.kind == Schedule::Kind::diamond || plan.schedule.kind == Schedule::Kind::wavefront;
   const Index columns = plan.schedule.columns == 0 ? std::max<Index>(1, g.n[2]) : plan.schedule.columns;
 
   for (Index z = z0; z < z1;) {

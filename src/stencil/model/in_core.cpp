@@ -44,6 +44,7 @@ double seconds_per_point(const Kernel<T>& kernel, Index columns, const Schedule&
   b.reduced_stride = repeat;
   b.y0 = 0, b.y1 = repeat, b.x0 = 0, b.x1 = length;
   b.colour = 0;
+  b.in_pairs = schedule.kind == Schedule::Kind::diamond || schedule.kind == Schedule::Kind::wavefront;
   const double points = double(length * planes * repeat);
   const Index calls = std::max<Index>(1, static_cast<Index>(1e5 / points / std::max(1, p.flops() / 8)));
   double least = 1e30;
