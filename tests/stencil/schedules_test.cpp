@@ -1,3 +1,4 @@
+#include "spinloom/stencil/builtin.hpp"
 #include "stencil/schedules_suite.hpp"
 
 namespace spinloom::stencil {
@@ -102,6 +103,34 @@ void check_long_rows() {
 TEST(Schedules, LongRowsIn2dHaveTheReferenceBits) {
   check_long_rows<double>();
   check_long_rows<float>();
+}
+
+template <class T>
+void check_rows_together() {
+  unsigned seed = 40;
+  for (const char* name : {"7-point", "laplacian", "jacobi"})
+    for (const Faces& faces : {all_faces[0], all_faces[2], all_faces[3]}) {
+      std::vector<double> params;
+      for (const auto& param : find_builtin(name).params) params.push_back(param.second);
+      const Problem<T> problem{
+          builtin_kernels<T>(name), {9, 7, 2100 / Index{sizeof(T)}}, faces, params, 5, seed += 10};
+      const auto expected = problem.by_reference();
+      for (const char* text :
+           {"sweep planes=4", "sweep rows=3 planes=4 prefetch", "sweep rows=2 planes=4 stream prefetch",
+            "diamond width=6 planes=4 prefetch", "diamond width=4 rows=3 planes=4",
+            "overlapped steps=3 rows=5 planes=4 prefetch", "wavefront steps=3 rows=3 planes=4"}) {
+        const Schedule schedule = parse_schedule(text);
+        if (why_illegal(problem.definitions(), expected[0].layout(), problem.boundaries(), schedule))
+          continue;
+        expect_equal(problem.by(schedule), expected,
+                     std::string(name) + " by " + text + ", y " + to_string(faces[1].first));
+      }
+    }
+}
+/// Rows that are long enough to be computed in pairs, odd numbers of them among these, by the widest instructions there are.
+TEST(Schedules, RowsComputedTogetherHaveTheReferenceBits) {
+  check_rows_together<double>();
+  check_rows_together<float>();
 }
 
 }  // namespace

@@ -38,10 +38,14 @@ struct RowTable {
     if (x > use[r].high) use[r].high = static_cast<short>(x);
   }
 };
-/// What the compiler works out of the node list of stencil S on elements T, for rows of `planes` planes at once: which
-/// rows are read, what travels from pack to pack, in which order nodes are computed.
-template <class S, class T, int planes, class Arithmetic = real_of<T>>
+/// What the compiler works out of the node list of stencil S on elements T, for `together` rows of each of `planes` planes
+/// at once: which rows are read, what travels from pack to pack, in which order nodes are computed.
+template <class S, class T, int planes, class Arithmetic = real_of<T>, int together = 1>
 struct RowAnalysis {
+  static constexpr int results = planes * together;  // rows computed at once
+  static constexpr int plane_of(int u) { return u / together; }
+  static constexpr int line_of(int u) { return u % together; }
+
   using Stored = real_of<T>;
   using Real = Arithmetic;
   using V = Simd<Real, Stored>;
@@ -68,16 +72,18 @@ struct RowAnalysis {
   static constexpr Reads reads{};
   static constexpr int writes = program.output_count;
 
-  static constexpr RowTable<nodes * planes> make_rows() {
-    RowTable<nodes * planes> t;
-    for (int u = 0; u < planes; ++u)
+  static constexpr RowTable<nodes * results> make_rows() {
+    RowTable<nodes * results> t;
+    for (int u = 0; u < results; ++u)
       for (int n = 0; n < nodes; ++n)
-        if (const Node& a = program.code[n]; a.op == Op::access) t.add(reads.of(a), a.z + u, a.y, a.x);
+        if (const Node& a = program.code[n]; a.op == Op::access)
+          t.add(reads.of(a), a.z + plane_of(u), a.y + line_of(u), a.x);
     return t;
   }
   static constexpr auto rows = make_rows();
   static constexpr int row_of(int n, int u) {
-    return rows.find(reads.of(program.code[n]), program.code[n].z + u, program.code[n].y);
+    return rows.find(reads.of(program.code[n]), program.code[n].z + plane_of(u),
+                     program.code[n].y + line_of(u));
   }
 
   /// What is known of each node: the same for all points; free of offsets along x; carried from pack to pack.
@@ -142,12 +148,16 @@ struct RowAnalysis {
     return turns_registers && !kinds.columnar && !program.red_black && held <= 32;
   }
 
-  /// The row of plane u that output o is written to, where it passes through registers; or -1.
+  /// Whether it pays to compute rows that lie side by side at once: each reads the other.
+  static constexpr bool gains_from_neighbours() { return fits_registers() && program.reach().radius(1) > 0; }
+
+  /// The row that result u of output o is written to, where it passes through registers; or -1.
   static constexpr int own_row(int o, int u) {
     for (int r = 0; r < rows.count; ++r) {
       const RowUse& use = rows.use[r];
       if (reads.list[use.read].field == program.outputs[o].field &&
-          reads.list[use.read].level == TimeLevel::current && use.z == u && use.y == 0 && turns(use))
+          reads.list[use.read].level == TimeLevel::current && use.z == plane_of(u) && use.y == line_of(u) &&
+          turns(use))
         return r;
     }
     return -1;
@@ -156,7 +166,7 @@ struct RowAnalysis {
   /// The order in which the nodes of all planes are computed: first what stays in its own plane, then plane by plane
   /// what reads there, so that a pack that several planes read is used by all of them and then forgotten.
   struct Order {
-    short plane[planes * nodes] = {}, node[planes * nodes] = {};
+    short result[results * nodes] = {}, node[results * nodes] = {};
     constexpr Order() {
       constexpr int none = -2 * max_radius;
       int latest[nodes] = {};
@@ -168,10 +178,10 @@ struct RowAnalysis {
       }
       int count = 0;
       const auto take = [&](int z) {
-        for (int u = 0; u < planes; ++u)
+        for (int u = 0; u < results; ++u)
           for (int n = 0; n < nodes; ++n)
-            if (z == none ? latest[n] == none : latest[n] != none && latest[n] + u == z) {
-              plane[count] = static_cast<short>(u);
+            if (z == none ? latest[n] == none : latest[n] != none && latest[n] + plane_of(u) == z) {
+              result[count] = static_cast<short>(u);
               node[count++] = static_cast<short>(n);
             }
       };

@@ -23,8 +23,9 @@ RowFunctions<T> row_functions() {
     if constexpr (!program_of<S>.view().red_black) f.at[1][2] = &RowKernel<S, T, 2, 2, Arithmetic>::run;
   }
   if constexpr (reach > 0 && largest >= 4) {
-    f.at[2][0] = &RowKernel<S, T, 4, 0, Arithmetic>::run;
-    f.at[2][1] = &RowKernel<S, T, 4, 1, Arithmetic>::run;
+    constexpr int together = RowKernel<S, T, 4, 0, Arithmetic, 2>::gains_from_neighbours() ? 2 : 1;
+    f.at[2][0] = &RowKernel<S, T, 4, 0, Arithmetic, together>::run;
+    f.at[2][1] = &RowKernel<S, T, 4, 1, Arithmetic, together>::run;
     if constexpr (!program_of<S>.view().red_black) f.at[2][2] = &RowKernel<S, T, 4, 2, Arithmetic>::run;
   }
   if constexpr (reach > 0 && largest >= 8) {

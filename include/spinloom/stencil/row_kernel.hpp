@@ -4,10 +4,11 @@
 /// Rows of any stencil, made from its node list: the only code that is compiled per stencil.
 namespace spinloom::stencil::inline SPINLOOM_STENCIL_TARGET {
 
-/// Stencil S on elements T: `planes` planes at once, plain (way 0), fetching ahead (1), streaming as well (2).
-template <class S, class T, int planes, int way, class Arithmetic = real_of<T>>
-struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
-  using Nodes = RowNodes<S, T, planes, Arithmetic>;
+/// Stencil S on elements T: `planes` planes at once, plain (way 0), fetching ahead (1), streaming as well (2); `together`
+/// rows of a plane at once, as far as there are so many.
+template <class S, class T, int planes, int way, class Arithmetic = real_of<T>, int together = 1>
+struct RowKernel : RowNodes<S, T, planes, Arithmetic, together> {
+  using Nodes = RowNodes<S, T, planes, Arithmetic, together>;
   static constexpr bool always_fetches = Nodes::always_fetches;
   static constexpr bool is_complex = Nodes::is_complex;
   static constexpr const auto& kinds = Nodes::kinds;
@@ -19,6 +20,7 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
   static constexpr int points = Nodes::points;
   static constexpr const auto& program = Nodes::program;
   static constexpr const auto& reads = Nodes::reads;
+  static constexpr int results = Nodes::results;
   static constexpr const auto& rows = Nodes::rows;
   static constexpr int writes = Nodes::writes;
   using typename Nodes::Mask;
@@ -36,7 +38,14 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
     if constexpr (Pair::exists)
       if (b.in_pairs)
         for (; y + 1 < b.y1; y += 2) Pair::rows(b, y, params);
-    for (; y < b.y1; ++y) row(b, y, params);
+    if constexpr (together > 1) {
+      // A row of which the next one reads is asked of the level 2 cache once. Short ones are still in level 1 by then.
+      if ((b.x1 - b.x0) * std::ptrdiff_t{sizeof(T)} >= 2048)
+        for (; y + together <= b.y1; y += together) row(b, y, params);
+      for (; y < b.y1; ++y) RowKernel<S, T, planes, way, Arithmetic>::row(b, y, params);
+    } else {
+      for (; y < b.y1; ++y) row(b, y, params);
+    }
   }
 
   SPINLOOM_STENCIL_INLINE static void row(const RowBlock<T>& b, std::ptrdiff_t y, const Real* params) {
@@ -46,22 +55,23 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
       from[r] = reinterpret_cast<const Stored*>(b.in[use.read][use.z + low_z] +
                                                 (y + use.y) * b.in_stride[use.read]);
     });
-    Stored* to[writes][planes];
-    const Stored* ahead[reads.count > 0 ? reads.count : 1][planes];
-    unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+    Stored* to[writes][results];
+    const Stored* ahead[reads.count > 0 ? reads.count : 1][results];
+    unrolled<results>([&]<int u>() __attribute__((always_inline)) {
+      constexpr int plane = Nodes::plane_of(u), line = Nodes::line_of(u);
       unrolled<writes>([&]<int o>() __attribute__((always_inline)) {
-        to[o][u] = reinterpret_cast<Stored*>(b.out[o][u] + y * b.out_stride[o]);
+        to[o][u] = reinterpret_cast<Stored*>(b.out[o][plane] + (y + line) * b.out_stride[o]);
       });
       if constexpr (way > 0)
         unrolled<reads.count>([&]<int r>() __attribute__((always_inline)) {
-          ahead[r][u] = reinterpret_cast<const Stored*>(b.ahead[r][u] + y * b.in_stride[r]);
+          ahead[r][u] = reinterpret_cast<const Stored*>(b.ahead[r][plane] + (y + line) * b.in_stride[r]);
         });
     });
     constexpr int sums = 16;
-    [[maybe_unused]] double partial[program.reduction_count + 1][planes][sums];
+    [[maybe_unused]] double partial[program.reduction_count + 1][results][sums];
     if constexpr (program.reduction_count > 0)
       for (int r = 0; r < program.reduction_count; ++r)
-        for (int u = 0; u < planes; ++u)
+        for (int u = 0; u < results; ++u)
           for (int l = 0; l < sums; ++l)
             partial[r][u][l] = program.reductions[r].kind == Reduce::sum ? 0.0 : -__builtin_inf();
     [[maybe_unused]] Mask changes[2];
@@ -77,11 +87,11 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
     // Packs that travel: rows with offsets along x, or columns that are shifted.
     Pack before[rows.count > 0 ? rows.count : 1], here[rows.count > 0 ? rows.count : 1],
         next[rows.count > 0 ? rows.count : 1];
-    Pack column_before[planes][nodes], column_here[planes][nodes];
-    Values column[planes];
+    Pack column_before[results][nodes], column_here[results][nodes];
+    Values column[results];
     const auto columns_at = [&](std::ptrdiff_t x) __attribute__((always_inline)) {
-      unrolled<planes * nodes>([&]<int i>() __attribute__((always_inline)) {
-        constexpr int u = order.plane[i], n = order.node[i];
+      unrolled<results * nodes>([&]<int i>() __attribute__((always_inline)) {
+        constexpr int u = order.result[i], n = order.node[i];
         if constexpr (kinds.uniform[n]) {
           column[u].value[n] = fixed.value[n];
           column[u].mask[n] = fixed.mask[n];
@@ -94,13 +104,13 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
     };
     if constexpr (kinds.columnar) {
       columns_at(b.x0 - points);
-      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+      unrolled<results>([&]<int u>() __attribute__((always_inline)) {
         unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
           if constexpr (kinds.needs_before[n]) column_before[u][n] = column[u].value[n];
         });
       });
       columns_at(b.x0);
-      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+      unrolled<results>([&]<int u>() __attribute__((always_inline)) {
         unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
           if constexpr (kinds.carried[n]) column_here[u][n] = column[u].value[n];
         });
@@ -117,7 +127,7 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
     const std::ptrdiff_t x1 = b.x1;
     for (std::ptrdiff_t x = b.x0; x < x1; x += points) {
       if constexpr (way > 0)
-        unrolled<planes * reads.count>([&]<int i>() __attribute__((always_inline)) {
+        unrolled<results * reads.count>([&]<int i>() __attribute__((always_inline)) {
           __builtin_prefetch(
               ahead[i % (reads.count + !reads.count)][i / (reads.count + !reads.count)] + x * parts, 0, 2);
         });
@@ -131,9 +141,9 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
         unrolled<rows.count>([&]<int r>() __attribute__((always_inline)) {
           if constexpr (Nodes::turns(rows.use[r])) next[r] = V::load(from[r] + (x + points) * parts);
         });
-      Values s[planes];
-      unrolled<planes * nodes>([&]<int i>() __attribute__((always_inline)) {
-        constexpr int u = order.plane[i], n = order.node[i];
+      Values s[results];
+      unrolled<results * nodes>([&]<int i>() __attribute__((always_inline)) {
+        constexpr int u = order.result[i], n = order.node[i];
         if constexpr (kinds.uniform[n]) {
           s[u].value[n] = fixed.value[n];
           s[u].mask[n] = fixed.mask[n];
@@ -161,7 +171,7 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
         }
       });
       const bool whole = x + points <= x1;
-      unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+      unrolled<results>([&]<int u>() __attribute__((always_inline)) {
         unrolled<writes>([&]<int o>() __attribute__((always_inline)) {
           constexpr int root = program.outputs[o].root;
           Pack result = s[u].value[root];
@@ -174,9 +184,11 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
             // Packs of an odd number of points take turns.
             const std::ptrdiff_t pack = points % 2 == 0 ? 0 : x - b.x0;
             if constexpr (own >= 0)
-              result = V::choose(changes[(u + pack) % 2], result, here[own]);
+              result =
+                  V::choose(changes[(Nodes::plane_of(u) + Nodes::line_of(u) + pack) % 2], result, here[own]);
             else
-              result = V::choose(changes[(u + pack) % 2], result, V::load(p));
+              result =
+                  V::choose(changes[(Nodes::plane_of(u) + Nodes::line_of(u) + pack) % 2], result, V::load(p));
           }
           if (whole) {
             if constexpr (way == 2)
@@ -208,7 +220,7 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
       });
       // What was next is here.
       if constexpr (kinds.columnar)
-        unrolled<planes>([&]<int u>() __attribute__((always_inline)) {
+        unrolled<results>([&]<int u>() __attribute__((always_inline)) {
           unrolled<nodes>([&]<int n>() __attribute__((always_inline)) {
             if constexpr (kinds.needs_before[n]) column_before[u][n] = column_here[u][n];
             if constexpr (kinds.carried[n]) column_here[u][n] = column[u].value[n];
@@ -224,13 +236,13 @@ struct RowKernel : RowNodes<S, T, planes, Arithmetic> {
     }
     if constexpr (program.reduction_count > 0)
       for (int r = 0; r < program.reduction_count; ++r)
-        for (int u = 0; u < planes; ++u) {
+        for (int u = 0; u < results; ++u) {
           double* p = partial[r][u];
           for (int width = sums / 2; width > 0; width /= 2)
             for (int l = 0; l < width; ++l)
               p[l] = program.reductions[r].kind == Reduce::sum ? p[l] + p[l + width]
                                                                : (p[l + width] > p[l] ? p[l + width] : p[l]);
-          b.reduced[r][u * b.reduced_stride + y] = p[0];
+          b.reduced[r][Nodes::plane_of(u) * b.reduced_stride + y + Nodes::line_of(u)] = p[0];
         }
   }
 };

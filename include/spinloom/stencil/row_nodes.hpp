@@ -4,9 +4,9 @@
 namespace spinloom::stencil::inline SPINLOOM_STENCIL_TARGET {
 
 /// One node of stencil S after the other, on packs. It computes in Arithmetic, which may be wider than what is stored.
-template <class S, class T, int planes, class Arithmetic = real_of<T>>
-struct RowNodes : RowAnalysis<S, T, planes, Arithmetic> {
-  using Analysis = RowAnalysis<S, T, planes, Arithmetic>;
+template <class S, class T, int planes, class Arithmetic = real_of<T>, int together = 1>
+struct RowNodes : RowAnalysis<S, T, planes, Arithmetic, together> {
+  using Analysis = RowAnalysis<S, T, planes, Arithmetic, together>;
   static constexpr bool is_complex = Analysis::is_complex;
   static constexpr const auto& kinds = Analysis::kinds;
   static constexpr int nodes = Analysis::nodes;

@@ -96,7 +96,7 @@ struct RowPair : RowBlends<S, T, planes, Arithmetic> {
       });
       Values s[planes];
       unrolled<planes * nodes>([&]<int i>() __attribute__((always_inline)) {
-        constexpr int u = order.plane[i], n = order.node[i];
+        constexpr int u = order.result[i], n = order.node[i];
         if constexpr (kinds.uniform[n]) {
           s[u].value[n] = fixed.value[n];
           s[u].mask[n] = fixed.mask[n];

@@ -31,7 +31,7 @@ std::vector<Schedule> pool_of(const GridLayout& g, int radius_y) {
     for (const Index height : {8, 12, 16})
       for (const Index columns : {128, 256})
         add({Kind::diamond, 8, columns, slope * height, 1, planes, false, true});
-    add({Kind::diamond, 8, 0, slope * 24, 1, planes, false, true});
+    for (const Index height : {16, 24}) add({Kind::diamond, 8, 0, slope * height, 1, planes, false, true});
     add({Kind::diamond, 4, 128, slope * 16, 1, planes, false, true});
     for (const int steps : {2, 4, 8, 16, 24}) {
       for (const Index rows : is_2d ? std::vector<Index>{0} : std::vector<Index>{16, 32, 64})
