@@ -118,7 +118,9 @@ TEST(StencilOverlappedCuda, TwoFieldsAdvanceTogether) {
                                     "next(u1) = u1(0,0,0) - p0 * (u0(0,1,0) - u0(0,0,-1))")
                                     .definition;
   expect_reference<float>({make_interpreted_kernel<float>(definition)}, {0.1}, {{2, 3, 5}, {9, 17, 67}},
-                          {"cuda overlapped steps=2 block=64x32"}, 7);
+                          {"cuda overlapped steps=2 block=64x32", "cuda overlapped"}, 7);
+  expect_reference<double>({make_interpreted_kernel<double>(definition)}, {0.1}, {{2, 3, 5}, {9, 17, 67}},
+                           {"cuda overlapped"}, 7);
 }
 
 TEST(StencilOverlappedCuda, RedBlackHasTheBitsOfHalfSweeps) {

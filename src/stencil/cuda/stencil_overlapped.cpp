@@ -39,7 +39,12 @@ OverlapShape default_shape(const ProgramView& p, Index element_bytes, int levels
     if (element_bytes <= 8) return {8, 4, 1, 1, 8};
     return {4, 2, 1, 1, 8};
   }
-  const bool is_light = p.output_count == 1 && levels <= 4 && !p.red_black;
+  if (p.output_count > 1) {  // what shared memory holds
+    if (element_bytes <= 4) return {4, 2, 2, 16, 1};
+    if (element_bytes <= 8) return {2, 2, 4, 8, 1};
+    return {2, 1, 2, 8, 1};
+  }
+  const bool is_light = levels <= 4 && !p.red_black;
   if (is_light && element_bytes == 4) return {4, 4, levels == 3 ? 5 : 4, 8, 1};
   if (is_light && element_bytes == 8) return {4, 2, 4, 8, 1};
   if (element_bytes <= 4) return {4, 2, 4, 16, 1};
@@ -169,6 +174,12 @@ OverlappedPass<T>::OverlappedPass(Context& context, const Plan<T>& plan) : conte
       if (bytes() > context_.facts().shared_memory_bytes) shape_.ahead = 3;
     }
     shared_bytes_ = bytes();
+    if (shared_bytes_ > context_.facts().shared_memory_bytes)
+      throw ArgumentError(fmt::format(
+          "cuda overlapped: {} levels of tiles of {} x {} need {} bytes of shared memory, {} has {}: ask "
+          "for fewer steps or a smaller block",
+          shape_.levels, 32 * shape_.points, shape_.rows * shape_.warps, shared_bytes_, context_.facts().name,
+          context_.facts().shared_memory_bytes));
   }
   instance_ = &overlap_instance(d, stencil_numbers<T>(plan.chain[0].in_double), shape_, faces);
   cut(plan.layout);
